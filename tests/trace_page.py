@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from textwrap import wrap
 
 from minigrad.trace.expression import INFIX, NAMES, OPPOSITES
+from minigrad.trace.format import WORDS
 from minigrad.trace.schema import (
     BINDING,
     COMMON,
@@ -187,7 +188,9 @@ def sentences() -> str:
     return comment("what each kind of event says, made of minigrad/trace/sentences.py by `python -m tests.trace_page`"
                    ) + "".join(f"export const {name}: {kind} = {literal(value)};\n" for name, kind, value in tables
                    ) + comment("how expressions are written, made of minigrad/trace/expression.py"
-                   ) + "".join(f"export const {name}: {kind} = {literal_line(value)};\n" for name, kind, value in lines)
+                   ) + "".join(f"export const {name}: {kind} = {literal_line(value)};\n" for name, kind, value in lines
+                   ) + comment("where a word begins in the name of an op, made of minigrad/trace/format.py"
+                   ) + f"export const WORDS = /{WORDS.pattern}/g;\n"
 
 
 def literal_line(table: Mapping[str, object]) -> str:

@@ -26,7 +26,7 @@ the same graph and the same errors, on NumPy.
 <li><a href="#the-lessons"><strong>Learn</strong></a> Never seen a gradient? Build autograd in 40 lines. Called
 <code>backward()</code> before? Predict, run, and see where your idea and the engine disagree.</li>
 <li><a href="teaching.html"><strong>Teach</strong></a> What to hand out, how long it takes, which wrong answers to
-expect. Exercises check themselves and can be graded. What students install holds no answers.</li>
+expect. Exercises check themselves and can be graded. What students install holds hints, but no answer key.</li>
 <li><a href="your_own_model.html"><strong>Look into your own model</strong></a> Five steps from a PyTorch model to the
 layer where its gradient is lost. <a href="gallery.html">The gallery</a> shows every inspector.</li>
 </ul>

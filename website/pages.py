@@ -38,8 +38,10 @@ def copy_pages(target: Path, changed: Mapping[str, Callable[[str], str]]) -> Non
 
 
 def _link(text: str, target: str, named: set[str]) -> str:
-    """A link that leads out of docs/: to the page of a source file, or to the repository."""
+    """A link that leads out of docs/: to a lesson, to the page of a source file, or to the repository."""
     file, _, line = target.replace("../", "").partition("#")
+    if file.startswith("notebooks/") and file.endswith(".ipynb"):
+        return f"[{text}]({'../' * (target.count('../') - 1)}lessons/{file.removeprefix('notebooks/')})"
     if not (ROOT / file).is_file() or not file.endswith(".py"):
         return f"[{text}]({REPOSITORY}/tree/main/{file})"
     named.add(file)

@@ -370,11 +370,14 @@ class Following:
     """What the rest of minigrad tells the levels: writes in place, custom Functions, and new backward passes."""
 
     @staticmethod
-    def lend(tensor: Tensor, stand_in: Tensor) -> None:
-        """Let what an in-place op gets for a tensor have its tangents."""
-        for level in STATE.levels:
+    def lend(tensor: Tensor, stand_in: Tensor, *, shared: bool = False) -> None:
+        """Let what an in-place op gets for a tensor have copies of its tangents, which the op is about to write to: a
+        node may save the stand-in, and with it the old tangent. With `shared` it has the tangents themselves.
+        """
+        for nr, level in enumerate(STATE.levels):
             if (tangent := level.get(tensor)) is not None:
-                level.set(stand_in, tangent)
+                with within(STATE.levels[:nr]):
+                    level.set(stand_in, tangent if shared else tangent.clone())
 
     @staticmethod
     def written(tensor: Tensor, result: Tensor) -> None:
@@ -387,6 +390,7 @@ class Following:
                 if old is None and new is not None and base is not None:
                     level.set(base, plain(XP.zeros(base.array.shape, new.array)))
                     old = level.get(tensor)
+                new = None if new is None else laid_out_as(tensor, new)
                 if new is not None and (old is None or not (base is not None or has_views(old))):
                     level.set(tensor, new.clone() if new._is_view() else new)
                 elif old is not None:
@@ -617,18 +621,24 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 def dual_of(level: Tangents, tensor: Tensor, tangent: Tensor) -> Tensor:
     """Return a view of a tensor with this tangent, laid out in memory as the tensor is."""
     dual: Tensor = tensor.view_as(tensor)
-    sizes, steps = tensor.shape, tensor.stride()
-    if tangent.stride() != steps and tensor.numel():
-        span = 1 + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
-        tangent = zeros_like(tangent).new_zeros(span).as_strided(sizes, steps).copy_(tangent)
-    level.set(dual, tangent)
+    level.set(dual, laid_out_as(tensor, tangent))
     return dual
+
+
+def laid_out_as(tensor: Tensor, tangent: Tensor) -> Tensor:
+    """Return a tangent that lies in memory as its tensor does: parts of the one are found as parts of the other."""
+    sizes, steps = tensor.shape, tensor.stride()
+    if tangent.stride() == steps or not tensor.numel():
+        return tangent
+    span = 1 + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
+    made: Tensor = zeros_like(tangent).new_zeros(span).as_strided(sizes, steps).copy_(tangent)
+    return made
 
 
 def cut_loose(tensor: Tensor) -> Tensor:
     """Return a tensor without its graph, but with its tangents, unlike `detach`."""
     made = tensor.detach()
-    Following.lend(tensor, made)
+    Following.lend(tensor, made, shared=True)
     return made
 
 

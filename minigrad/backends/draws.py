@@ -174,8 +174,11 @@ def random_integers(stream: Any, shape: Shape, dtype: Any = np.float32) -> Any:
 
 
 def randperm(stream: Any, n: int) -> Any:
-    """The numbers 0 to n - 1 in random order."""
-    return drawn(random.randperm, curand.randperm, stream, (n,))
+    """The numbers 0 to n - 1 in random order; inside of `vmap`, in one for each example."""
+    def of_each(draw: Callable[..., Any], stream: Any, count: int) -> Any:
+        return np.concatenate([draw(stream, n) for _ in range(count // n)]) if n and count > n else draw(stream, count)
+
+    return drawn(partial(of_each, random.randperm), partial(of_each, curand.randperm), stream, (n,))
 
 
 def largest(dtype: np.dtype[Any]) -> int:

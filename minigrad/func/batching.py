@@ -156,7 +156,10 @@ def is_inside(tensor: Tensor, level: Level) -> bool:
     node = tensor._current_grad_fn
     if node is not None:
         return bool(node.sequence_nr >= level.born)
-    return id(tensor) in BORN and BORN[id(tensor)][1] >= level.born
+    if id(tensor) in BORN:
+        return BORN[id(tensor)][1] >= level.born
+    # A view that requires grad since its base was written to: its node is made when somebody asks for it.
+    return tensor._base is not None and is_inside(tensor._base, level)
 
 
 def lifted(tensor: Tensor) -> Tensor:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from minigrad._base.nested import leaves, mapped
 from minigrad.autograd.function import Function
 from minigrad.backends.batched import Level, batched_at
-from minigrad.core import Tensor
-from minigrad.func.batching import Enter, Leave, lifted
+from minigrad.core import LOCAL, Tensor
+from minigrad.func.batching import Enter, Leave, Lift, lifted
 from minigrad.func.levels import STACK, AllTransforms, lowered
 from minigrad.func.transforms import refilled, structure
 from minigrad.func.vmap import spread
@@ -57,7 +57,8 @@ def transformed(apply: Callable[..., Any]) -> Callable[..., Any]:
             check_rules(cls)
             if not any(is_batch(each, level) for each in leaves(args)):
                 with lowered(stack[:-1]):
-                    return call(cls, *args)
+                    found = call(cls, *args)
+                return mapped(lambda each: same_for_all(each, level), found)
             if not cls.generate_vmap_rule:
                 return by_own_rule(cls, level, args)
         return apply(of_one_level(cls), *mapped(lambda each: lifted(each) if isinstance(each, Tensor) else each,
@@ -72,6 +73,13 @@ AllTransforms.rule = staticmethod(transformed)
 def is_batch(value: Any, level: Level) -> bool:
     """Whether a value is a tensor with examples of this level."""
     return isinstance(value, Tensor) and batched_at(value.array, level)
+
+
+def same_for_all(value: Any, level: Level) -> Any:
+    """Let a result that was computed outside of a level be used in it: its gradient is the sum over the examples. (Its
+    node is new, so `lifted` would take it for one from inside.)"""
+    wanted = isinstance(value, Tensor) and value._requires_grad and LOCAL.recording
+    return Lift.forward(value, level) if wanted else value
 
 
 def check_rules(cls: type[Function]) -> None:
@@ -113,8 +121,10 @@ def by_own_rule(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any
     same = {id(own): each for own, each in zip(leaves(given), leaves(args), strict=True)}
 
     def entered(value: Any, dim: int | None) -> Any:
-        if not isinstance(value, Tensor) or id(value) in same or dim is None:
+        if not isinstance(value, Tensor) or id(value) in same:
             return same.get(id(value), value)
+        if dim is None:
+            return same_for_all(value, level)
         return Enter.forward(lifted(value), level, dim % value.ndim)
 
     return refilled(output, iter([entered(*each) for each in zip(leaves(output), dims, strict=True)]))

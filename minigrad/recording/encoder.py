@@ -16,6 +16,7 @@ from typing import Any
 from minigrad._base.contexts import ensure
 from minigrad.recording.builder import CELL, Builder
 from minigrad.recording.ledger import ACTIVATION, PARAMETER, SAVED, WAITING, Ledger, Storage
+from minigrad.trace.format import op_name
 from minigrad.trace.schema import EVENTS
 
 __all__ = ["CALLS", "FORMULAS", "SAME", "Encoder"]
@@ -373,12 +374,6 @@ def end_of_block(lines: Sequence[str], line: int) -> int | None:
         return None
     ends = [node.end_lineno for node in ast.walk(tree) if isinstance(node, ast.With) and node.lineno == line]
     return max(filter(None, ends), default=None)
-
-
-@functools.cache
-def op_name(name: str) -> str:
-    """Return the name of an op as that of its function: `log_softmax` for LogSoftmax."""
-    return "".join(["_" + c if c.isupper() and i and name[i - 1].islower() else c for i, c in enumerate(name)]).lower()
 
 
 def formula(cls: Any) -> str | None:

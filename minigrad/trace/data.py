@@ -158,7 +158,8 @@ class Trace:
         trace["fc:2"].output.grad   # of the second call; a number is needed only where there are several
         trace["h.3.attn.softmax"]   # an op
 
-        A pattern is allowed if one call fits it; `modules` explains patterns. Raises KeyError, with names that are near
+        The end of a name is enough if no other has it, as in GPT-2, where the first is `transformer.h.3.attn`. A
+        pattern is allowed if one call fits it; `modules` explains patterns. Raises KeyError, with names that are near
         to it, if there is none, and with the numbers of the calls if there are several.
         """
         if not isinstance(name, str):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.trace.format import number
+from minigrad.trace.format import number, op_name
 
 __all__ = ["expression_text"]
 
@@ -39,8 +39,7 @@ def name_of(expression: Expression) -> str:
 
 def function_name(name: str) -> str:
     """Return `LogSoftmaxBackward` as `log_softmax_backward`; the class of a node loses the end of its name."""
-    name = NAMES.get(name) or re.sub(r"(.)Backward\d+$", r"\1", name)
-    return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
+    return op_name(NAMES.get(name) or re.sub(r"(.)Backward\d+$", r"\1", name))
 
 
 def inside(part: Part, level: int) -> str:

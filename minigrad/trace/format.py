@@ -4,24 +4,36 @@
 that the outputs of lessons can be compared.
 """
 
+import functools
+import re
 from collections.abc import Mapping, Sequence
 from math import hypot
 from typing import Any
 
-__all__ = ["Data", "Maybe", "Names", "brief", "broken", "few", "inline", "listed", "number", "piled", "shape_text",
-           "tensor_text"]
+__all__ = ["Data", "Maybe", "Names", "brief", "broken", "few", "inline", "listed", "number", "op_name", "piled",
+           "shape_text", "tensor_text"]
 
 Data = dict[str, Any]  # a trace or one of its records, as `Trace.to_dict` gives it
 Maybe = int | None
 Value = Mapping[str, Any]  # a preview
 SHORT = 6  # how many entries of an operand are listed
 LISTED = 8
+# Where a word begins in the name of an op: in MaxPool2DWithIndices before With, in SmoothL1Loss before Loss, in Deg2Rad
+# nowhere. GridSampler2D is the only one that PyTorch writes with _2d.
+WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Z][0-9])(?=[A-Z][a-z])|(?<=Sampler)(?=[23]D)")
 
 
 def listed(texts: Sequence[str], limit: int = LISTED, empty: str = "nothing") -> str:
     """Return texts as a list; of a long one the first, and how many more there are."""
     more = [f"and {len(texts) - limit} more"] if len(texts) > limit else []
     return ", ".join([*texts[:limit], *more]) or empty
+
+
+@functools.cache
+def op_name(name: str) -> str:
+    """Return the name of an op as that of its function: `log_softmax` for LogSoftmax, `smooth_l1_loss` for
+    SmoothL1Loss."""
+    return WORDS.sub("_", name).lower()
 
 
 def shape_text(shape: Sequence[int]) -> str:

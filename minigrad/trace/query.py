@@ -387,22 +387,56 @@ class Index:
                 and (fits(each.name) or fits(each.name.partition(".")[2]))]
 
     def one(self, name: str) -> ModuleCall | Op:
-        """Return the call of a module, or else the op, of this name. Raises KeyError if there is none, or several."""
-        found: Sequence[ModuleCall | Op] = self.find(name, self.calls) or self.find(name, self.ops)
+        """Return the call of a module, or else the op, of this name, or else the only one whose name ends so. Raises
+        KeyError if there is none, or several."""
+        found = self._found(name)
         exact = [each for each in found if each.name == numbered(name)[0]] or found
-        if len(exact) == 1:
-            return exact[0]
+        best = exact or self._found(f"**.{name}")
+        if len(best) == 1:
+            return best[0]
         if not exact:
             raise KeyError(f"no module or op {name!r} ran{self._near(name)}")
-        several = "trace.modules" if isinstance(exact[0], ModuleCall) else "trace.ops"
         raise KeyError(f"{name!r} ran {len(exact)} times: ask for one of {listed([each.label for each in exact])}, or "
-                       f"for all with {several}({name!r})")
+                       f"for all with {several(exact)}({name!r})")
+
+    def _found(self, name: str) -> Sequence[ModuleCall | Op]:
+        return self.find(name, self.calls) or self.find(name, self.ops)
 
     def _near(self, name: str) -> str:
-        names = dict.fromkeys(name for each in (*self.calls, *self.ops)
-                              for name in (each.label, each.label.partition(".")[2]) if name)
-        near = get_close_matches(name, names, 3, 0.5) or list(names)[:8]
-        return f"; did you mean {', '.join(near)}?" if near else ": nothing was recorded"
+        """What else may have been meant by a name: those that end so, what is in it if it is a list of modules, a
+        parameter, names that are spelled almost so."""
+        bare = numbered(name)[0]
+        first, _, rest = bare.partition(".")
+        inner = rest if rest and any(call.name == first for call in self.calls) else bare
+        for pattern in dict.fromkeys(f"**.{each}" for each in (name, bare, inner, f"{bare}.*", f"{inner}.*")):
+            if ends := self._found(pattern):
+                for_all = f" For all, {several(ends)}({pattern!r})" if len(ends) > 1 else ""
+                return f"; did you mean {listed([each.label for each in ends])}?{for_all}"
+        if parameters := self._parameters(name):
+            return f"; did you mean {listed(parameters, 3)}?"
+        parts, near = name.count(".") + 1, defaultdict[str, list[str]](list)
+        for label in (each.label for each in (*self.calls, *self.ops)):
+            for end in {label, label.partition(".")[2], ".".join(label.split(".")[-parts:])}:
+                near[end].append(label)
+        labels = dict.fromkeys(label for end in get_close_matches(name, near, 3, 0.5) for label in near[end])
+        if labels:
+            return f"; did you mean {', '.join([*labels][:3])}?"
+        have = listed([each.label for each in (*self.calls, *self.ops)])
+        wild = ": `*` is anything but a dot, `**` anything, `?` one character" if {"*", "?"} & {*name} else ""
+        return f"{wild}; the trace has {have}" if self.calls or self.ops else ": nothing was recorded"
+
+    def _parameters(self, name: str) -> list[str]:
+        """The parameters whose names end so, as what gives them."""
+        paths = dict.fromkeys(path for each in self.parts.tensors if each["parameter"] and (path := each["name"])
+                              and f".{path}".endswith(f".{name}"))
+        found = []
+        for path in paths:
+            outer = [call for call in self.calls if path.startswith(f"{call.name}.")]
+            for call in sorted(outer, key=lambda call: -len(call.name)):
+                if (own := path.removeprefix(f"{call.name}.")) in call.parameters:
+                    found.append(f"trace[{call.label!r}].parameters[{own!r}]")
+                    break
+        return found
 
     def value(self, tensor: int, step: int) -> int:
         """The values of a tensor after a step."""
@@ -463,6 +497,11 @@ def around(parts: Parts, scope: int | None) -> Iterator[int]:
     while scope is not None:
         yield scope
         scope = parts.scopes[scope]["parent"]
+
+
+def several(found: Sequence[Asked]) -> str:
+    """What gives all of them."""
+    return "trace.modules" if isinstance(found[0], ModuleCall) else "trace.ops"
 
 
 def numbered(pattern: str) -> tuple[str, int | None]:

@@ -9,6 +9,7 @@ import sys
 
 from minigrad_lessons import check
 from minigrad_lessons.exercises.graph import takes
+from minigrad_lessons.exercises.moons import two_moons
 from minigrad_lessons.hint import hint
 from minigrad_lessons.predict import predict, reveal
 from minigrad_lessons.processes.ranks import ranks
@@ -19,7 +20,7 @@ from minigrad_lessons.summary import edge_table, state_table, table
 from minigrad_lessons.tracebacks import shorten
 
 __all__ = ["check", "edge_table", "hint", "predict", "progress", "ranks", "recall", "reveal",
-           "same_in_torch", "state_table", "table", "takes"]
+           "same_in_torch", "state_table", "table", "takes", "two_moons"]
 
 shorten()
 if sys.platform == "emscripten":  # there the fonts are listed anew in each kernel, which would be said above a plot

@@ -12,7 +12,7 @@ from typing import Any
 
 from nbformat.v4 import new_markdown_cell
 
-from minigrad_lessons.questions import ANSWERS, QUESTIONS
+from minigrad_lessons.questions import ANSWERS, IN_SHORT, QUESTIONS
 
 AFTER = {17: 3, 18: 8, 19: 11, 22: 12}  # lessons that are not read in the order of the numbers, and the one before each
 
@@ -71,7 +71,7 @@ def _way_on(name: str, cells: list[Any], course: Course) -> Any:
         parts.append(f"**Puzzles** that this lesson prepares you for: {', '.join(theirs)}.")
     if terms := [text for text, lessons in _terms(course.glossary) if number in lessons]:
         parts.append(_folded("The terms of this lesson", terms))
-    if answers := [f"[{QUESTIONS[id].text}](#{anchor(heading)})" for id, heading in _answers(cells)]:
+    if answers := [f"[{QUESTIONS[id].text}](#{anchor(heading)}) {IN_SHORT[id]}" for id, heading in _answers(cells)]:
         parts.append(_folded("Questions that this lesson answers", answers))
     return new_markdown_cell("\n\n".join(parts), id=LEADS_ON)
 

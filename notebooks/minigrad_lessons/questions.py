@@ -115,6 +115,100 @@ IN_TEXTS = (
 
 QUESTIONS = {asked.id: asked for asked in (*ROWS, *IN_TEXTS)}
 
+# The answer to each question, in one sentence.
+IN_SHORT = {
+    "row1": "Backward keeps gradients only for leaves that require grad; call `retain_grad()` on any other tensor "
+            "before the pass.",
+    "row2": "A backward pass frees what nodes saved, so a second pass through the same graph needs "
+            "`retain_graph=True` in the first, or a new forward pass.",
+    "row3": "A node saved that tensor for its derivative, and somebody wrote into its memory before backward read "
+            "it; the message names the node, and anomaly mode the line.",
+    "row4": "Backward adds to `.grad`, so without `zero_grad()` each step uses the sum of all gradients so far.",
+    "row5": "Backward starts with the gradient 1 of one number; for a result of several numbers you must say how "
+            "much each counts, by `gradient=`.",
+    "row6": "Nothing that led to the loss was recorded: look for `no_grad`, `detach`, `.item()` or `.tolist()`, or "
+            "an operation without a derivative, such as `argmax` or `>`.",
+    "row7": "Both, for predictions: `eval()` changes what dropout and normalisation compute, and `no_grad()` stops "
+            "recording.",
+    "row8": "`detach()` shares memory and leaves the graph, `clone()` copies and stays in the graph, and `.data` "
+            "hides changes from backward, so avoid it.",
+    "row9": "`.to()` and `.cuda()` are operations: the result is computed from the leaf, and the leaf gets the "
+            "gradient.",
+    "row10": "Change it under `torch.no_grad()`: a leaf's update is no part of the formula.",
+    "row11": "One pair for each input: the node that the gradient goes to, and which of that node's outputs this "
+             "input was.",
+    "row12": "`forward` runs with recording off, and `apply` attaches the node to what it returned afterwards.",
+    "row13": "When it is called by `apply`, yes: recording is off already; it matters only if somebody calls "
+             "`forward` directly.",
+    "row14": "Checkpoint is a Function: `apply` attaches its node to the outputs, whatever happened inside.",
+    "row15": "`use_reentrant=False`: it works with `autograd.grad`, with arguments by name, and where only the "
+             "weights need a gradient.",
+    "row16": "`retain_graph` keeps what nodes saved for another pass; `create_graph` also records the pass, so that "
+             "its result can be differentiated.",
+    "row17": "Tensor hooks come first, in the order in which they were added, then pre-hooks, the node and its post-"
+             "hooks; at a leaf, hooks that run after accumulation come last.",
+    "row18": "`save_for_backward` for tensors: what hangs on `ctx` as an attribute can keep itself in memory, and "
+             "nobody checks its version; plain numbers may hang there.",
+    "row19": "The output was not computed from that input; `allow_unused=True` gives None for it instead of an error.",
+    "row20": "Recursion walks every path, and their number can double at each step; in topological order each node "
+             "runs once.",
+    "s0.1": "Recording is off inside `forward`, so no operation there gives its result a history.",
+    "s0.2": "`apply` does, with `no_grad()` around the call of `forward`; in PyTorch this is C++, in "
+            "`python_function.cpp`.",
+    "s0.3": "One node, made for this call, is attached to it as its `grad_fn`.",
+    "s0.4": "You supply the derivative, so nothing inside need be recorded; it saves memory if you save less than "
+            "the recorded operations would.",
+    "s0.5": "A Function computes its result and saves what its derivative needs; checkpoint saves only the inputs, "
+            "and computes all else again in backward.",
+    "s0.6": "No: there are no gradients in a forward pass; it leaves out the values that nodes would save.",
+    "s0.7": "Under `apply` it changes nothing; it keeps a direct call of `forward` from being recorded.",
+    "s0.8": "`apply` does, in the step after `forward` that wraps the outputs.",
+    "s1.1": "The node of the checkpoint was attached to it after the block had run.",
+    "s1.2": "With `use_reentrant=True` all but the last do; the last is recorded as always, and gives the output its"
+            " node.",
+    "s1.3": "In `apply`, after `forward` has returned.",
+    "s1.4": "A reentrant checkpoint is a node, and as for every node, its output requires grad if an input of "
+            "`apply` does.",
+    "s2.1": "`grad_fn` is the node that made a tensor, and `next_functions` are its edges to the nodes that made its"
+            " inputs, down to the leaves.",
+    "s2.2": "Call the node with the gradient of its output, hand each result to the node in `next_functions` at the "
+            "same place, and add up where paths meet.",
+    "s2.3": "`backward()` adds gradients to the `.grad` of leaves; `autograd.grad()` returns those you ask for, and "
+            "touches no `.grad`.",
+    "s2.4": "Hand over a weight for each number, as `gradient=` or `grad_outputs=`: you get the gradient of the "
+            "weighted sum.",
+    "s2.5": "Pass `retain_graph=True` in all passes but the last.",
+    "s2.6": "Because a parameter can be used several times, and all of its gradients count; passes are added up in "
+            "the same way.",
+    "s2.7": "They pass through and are dropped; `retain_grad()` keeps one in `.grad`, and a hook sees it pass.",
+    "s2.8": "A hook on a tensor sees the gradient of that tensor, and may change it; a pre-hook of a node sees those"
+            " of all its outputs, and a post-hook also what the node makes of them.",
+    "s2.9": "`no_grad()` saves memory; `eval()` makes predictions right, so use both.",
+    "s3.1": "A leaf is a tensor that no recorded operation made: data, a parameter, whatever was detached.",
+    "s3.2": "Data does not require grad unless you ask, parameters do, and a result does if an input does while "
+            "recording is on.",
+    "s3.3": "Without a `grad_fn` there is no graph to walk.",
+    "s3.4": "Leaves that require grad and took part; of the others only those on which `retain_grad()` was called.",
+    "s3.5": "Its gradient was used and dropped, and the warning says how to keep it: `retain_grad()`.",
+    "s3.6": "Leaves without and with requires_grad, results, which always have it, and each of these three with a "
+            "retained gradient: six.",
+    "s3.7": "`requires_grad_()` switches leaves only, and `retain_grad()` works where requires_grad is True; the "
+            "table shows each case.",
+    "s4.1": "No: its flag follows from its history; `detach()` gives you a tensor without one.",
+    "s4.2": "Those with a `grad_fn`, and leaves that require grad.",
+    "s4.3": "`clone()` copies the numbers and cuts nothing, `detach()` copies nothing and cuts the graph.",
+    "s4.4": "Each sets the mode until its block or function ends, and then the mode before it is back; the innermost"
+            " one counts.",
+    "s4.5": "On a result that requires grad, before the backward pass.",
+    "s4.6": "The weights of the outputs, whether what was saved is kept for another pass, and whether the pass "
+            "itself is recorded.",
+    "s4.7": "Differentiate the distance with respect to the points, with `create_graph=True` if a loss is to use the"
+            " normals.",
+    "s4.8": "The move is recorded as an operation, so the tensor on the GPU is a result; make the leaf there, or "
+            "read the gradient from the original.",
+    "s4.9": "Only the layer's parameters, if you asked for nothing else.",
+}
+
 CLAIMS = {claim.id: claim for claim in (
     Claim("c0.1", "checkpoint leaves out gradients in the forward pass",
           "there are none in a forward pass; what it leaves out are the values saved for backward", 10),

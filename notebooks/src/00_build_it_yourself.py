@@ -14,7 +14,7 @@
 # %% id=setup tags=opening,inspector
 import minigrad as torch
 from minigrad.recorder import record
-from minigrad_lessons import check, hint, table
+from minigrad_lessons import check, hint, table, two_moons
 from minigrad_widgets import Inspector
 
 with record() as trace:
@@ -230,6 +230,16 @@ with record() as trace:
     loss = error * error
     loss.backward()
 Inspector(trace)
+
+# %% [markdown] id=learns-intro
+# ## 9. Your lines learn
+#
+# Forty points lie on two moons. A network of six neurons like the one above, 25 Scalars in all, is to tell them apart.
+# For each point in turn, it computes an answer with your `+`, `*` and `tanh`, calls your `backward`, and takes a small
+# step. The colours show what it would answer everywhere. Run the cell, and watch the border bend.
+
+# %% id=learns
+two_moons(Scalar)
 
 # %% id=summary tags=summary
 product = a * b

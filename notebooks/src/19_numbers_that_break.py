@@ -54,9 +54,9 @@ print("root:  ", root.tolist())
 print("x.grad:", x.grad.tolist())
 
 # %% [markdown] id=where-note
-# `where` sends the gradient 0 into the branch that was not chosen. There the formula goes on: 0 times the slope of the
-# square root at 0, which is infinite. And 0 · ∞ is NaN. So choose **before** the operation, not after it: give `sqrt`
-# only numbers that it can take.
+# `where` sends the gradient 0 into the branch that was not chosen. There the formula goes on: the node of the root
+# divides it by 2 · √0, and 0 / 0 is NaN. (The slope is infinite there, and 0 · ∞ is NaN, too.) So choose **before** the
+# operation, not after it: give `sqrt` only numbers that it can take. Then its slope is finite, and 0 times that is 0.
 
 # %% id=before
 x = torch.tensor([4.0, 0.0], requires_grad=True)
@@ -76,9 +76,10 @@ for loss in (-torch.softmax(x, 0)[1].log(), -torch.log_softmax(x, 0)[1]):
     print(loss.item(), torch.autograd.grad(loss, x)[0].tolist())
 
 # %% [markdown] id=formula-note
-# exp(-200) is smaller than any number that float32 has, so the probability is 0, and its logarithm -∞. One operation
-# that does both never computes exp(-200): it subtracts the largest entry first. That is why `cross_entropy` takes
-# logits, and `binary_cross_entropy_with_logits` has such a long name.
+# exp(-200) is smaller than any positive number that float32 has, so the probability becomes 0, and its logarithm -∞.
+# `log_softmax` never takes the logarithm of that probability. It computes x - m - log(sum(exp(x - m))), where m is the
+# largest entry: the sum is at least 1, so its logarithm is safe, and the -200 is still there. That is why
+# `cross_entropy` takes **logits**, the numbers before the softmax.
 
 # %% [markdown] id=belief-digits tags=belief
 # ## A third belief: 16 bits only have fewer digits
@@ -90,12 +91,17 @@ for dtype in (torch.float32, torch.float16):
     x = torch.tensor(1.0, dtype=dtype, requires_grad=True)
     (x * 1e-4 * 1e-4).backward()
     state = "lost" if x.grad.item() == 0 else "there"
-    print(f"{dtype}: the gradient is {state}; the largest number is {torch.finfo(dtype).max:.0e}")
+    print(f"{dtype}: the gradient is {state}; the largest number is {torch.finfo(dtype).max:.3g}")
 
 # %% [markdown] id=digits-note
-# Below 0.00000003, `float16` has only 0, and above 65504 only ∞. `bfloat16` has the range of `float32`, with fewer
-# digits. A loss in `float16` is therefore multiplied by a large number before backward, and the gradients are divided
-# by it before the step: that is what a **GradScaler** does.
+# The smallest positive number of `float16` is 0.00000006, and less than half of that becomes 0; the largest is 65504.
+# (`bfloat16` has the range of `float32`, so of it the belief is true.) So the weights stay in `float32`, and
+# `torch.autocast` computes in 16 bits. Before backward the loss is multiplied by a large number, the scale, and the
+# gradients are divided by it before the step.
+
+# %% [markdown] id=scaler
+# That is what a **GradScaler** does. It looks for the largest scale that works. If a gradient becomes infinite, it
+# leaves the step out and tries half the scale; after 2,000 good steps in a row it tries twice the scale.
 #
 # ## Predict, then run
 #
@@ -182,25 +188,27 @@ Inspector(trace, step=trace.steps("backward")[-1])
 # %% [markdown] id=worked-intro
 # ## Worked example: let PyTorch search
 #
-# In a large model you cannot look at every node. Anomaly mode looks at each gradient as it is made, and stops at the
-# first that has a NaN. (It also warns with the line of the forward pass; here that is switched off. It is slow: use it
-# to search, not to train.)
+# In a large model you cannot look at every node. Anomaly mode looks at each gradient as it is made, stops at the first
+# that has a NaN, and warns with the line of the forward pass that made the node. It does not stop at ∞: for `length`
+# above it would name `MulBackward0`, which was handed the ∞. It is slow: use it to search, not to train.
 
 # %% id=worked tags=worked,section:exercises
 x = torch.tensor([4.0, 0.0], requires_grad=True)
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
     with torch.autograd.detect_anomaly():
         try:
             torch.where(x > 0, x.sqrt(), 0.0).sum().backward()
         except RuntimeError as error:
             print(error)
+print(str(told[-1].message).splitlines()[-1].strip())
 
 # %% [markdown] id=faded-intro
 # ## Faded example: the entropy of probabilities, some of them 0
 #
-# `-(p * p.log()).sum()` is NaN as soon as an entry is 0, and so is its gradient. An entry that is 0 should add 0, and
-# have the gradient 0. Fill in two blanks: what the logarithm gets in the place of a 0, and what such an entry adds.
+# `-(p * p.log()).sum()` is NaN as soon as an entry is 0, and so is the gradient of that entry. Let an entry that is 0
+# add 0, and have the gradient 0. (The true slope there is infinite; 0 is a choice with which one can train.) Fill in
+# two blanks: what the logarithm gets in the place of a 0, and what such an entry adds.
 # (`hint("entropy")` in a new cell helps.)
 
 # %% id=faded tags=faded,answer,check
@@ -214,8 +222,8 @@ check.entropy(entropy)
 # %% [markdown] id=open1-intro
 # ## Open exercise: log-sum-exp
 #
-# Return log(exp(x₁) + exp(x₂) + …) of a vector `x`, without `torch.logsumexp`. It must be right for [1000, 0] and for
-# [-1000, -1001], and so must its gradient.
+# Return log(exp(x₁) + exp(x₂) + …) of a vector `x`. Try it without `torch.logsumexp`. It must be right for [1000, 0],
+# for [0, 1000] and for [-1000, -1001], and so must its gradient.
 
 # %% id=open1 tags=open,answer,check
 def log_sum_exp(x):
@@ -263,20 +271,21 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# Made by running each at the point where it breaks: the value, and the gradient.
+# Each at the point where it may break: the value, and the gradient. `norm` is one operation, with a rule for 0.
 
 # %% id=summary tags=summary
 ways = {"where(x > 0, x.sqrt(), 0)": lambda x: torch.where(x > 0, x.sqrt(), 0.0),
-        "where(x > 0, x, 1).sqrt()": lambda x: torch.where(x > 0, x, 1.0).sqrt(),
+        "where(x > 0, good.sqrt(), 0)":
+            lambda x: torch.where(x > 0, torch.where(x > 0, x, 1.0).sqrt(), 0.0),
+        "(x * x).sqrt()": lambda x: (x * x).sqrt(),
         "x.norm()": lambda x: x.norm(),
-        "softmax([x, 200]).log()": lambda x: torch.softmax(torch.stack([x, x + 200]), 0)[0].log(),
-        "log_softmax([x, 200])": lambda x: torch.log_softmax(torch.stack([x, x + 200]), 0)[0]}
+        "softmax([x, 200])[0].log()": lambda x: torch.softmax(torch.stack([x, x.detach() + 200]), 0)[0].log(),
+        "log_softmax([x, 200])[0]": lambda x: torch.log_softmax(torch.stack([x, x.detach() + 200]), 0)[0]}
 
 
 def at_zero(way):
     x = torch.tensor(0.0, requires_grad=True)
-    value = way(x)
-    return [f"{value.item():g}", f"{torch.autograd.grad(value, x)[0].item():g}"]
+    return [f"{each.item():g}" for each in (way(x), torch.autograd.grad(way(x), x)[0])]
 
 
 table(["at x = 0", "value", "gradient"], [[name, *at_zero(way)] for name, way in ways.items()])

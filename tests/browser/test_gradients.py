@@ -270,7 +270,7 @@ def test_costs_shade_the_boxes_and_the_summary_lists_them(seen: Page, axe: Axe) 
     assert root.locator(".mg-memory .mg-kind").first.inner_text().startswith("saved")
     choice = root.locator(".mg-colour select")
     assert choice.locator("option:not([disabled])").all_inner_texts() == [
-        "none", "saved bytes", "FLOPs of the ops", "parameters", "norm of the gradient"]
+        "none", "saved bytes", "FLOPs of the ops", "parameters", "gradient per entry"]
     choice.select_option("flops")
     root.locator(".mg-graph.mg-costs").wait_for()
     turn(root.locator(".mg-summary"))
@@ -315,6 +315,7 @@ def test_colours_show_where_gradients_vanish(seen: Page, axe: Axe) -> None:
     bars = rows.filter(has_text="weight").locator(".mg-heatbar")
     widths = bars.evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
     assert widths == sorted(widths) and widths[0] < widths[-1] / 2
+    assert len(set(bars.evaluate_all("bars => bars.map(bar => Math.round(bar.getBoundingClientRect().left))"))) == 1
     rows.nth(2).locator("button").click()
     expect(root.locator(".mg-node.mg-selected")).to_have_count(1)
     expect(root.locator(".mg-summary .mg-chosen")).to_have_count(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from itertools import chain, combinations
 from statistics import median, quantiles
 from typing import Any
@@ -258,6 +259,52 @@ def test_the_map_is_whole_and_legible(page: Page, opened: Opened, width: int, he
     assert len(drawn) >= len(boxes) / 2
     assert all(any(box[0] <= left and right <= box[1] and box[2] <= top and bottom <= box[3] + 1 for box in boxes)
                for left, right, top, bottom in drawn)
+
+
+class Nested(nn.Module):
+    """As many modules inside each other as it is deep: each has its own button."""
+
+    def __init__(self, deep: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.inner = Nested(deep - 1) if deep > 1 else nn.ReLU()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(self.linear(x)).sin()  # type: ignore[no-any-return]  # a module returns what it likes
+
+
+@pytest.mark.parametrize("width", [800, 1280])
+def test_the_legend_lies_over_nothing(page: Page, opened: Opened, width: int) -> None:
+    """Neither over the buttons of six levels or more, nor over the drawing, nor over what is open on it."""
+    page.set_viewport_size({"width": width, "height": 800})
+    root = opened(inspect(Nested(5), torch.ones(2, 4)))
+    assert root.locator(".mg-levels button").count() >= 6
+    legend, parts = root.locator(".mg-scales"), root.locator(".mg-levels button, .mg-zoom > button, svg.mg-svg")
+    for measure in ("gradient", "flops", "saved"):
+        root.locator(".mg-colour select").select_option(measure)
+        expect(legend).to_be_visible()
+        [drawn] = legend.evaluate_all(SIDES)
+        assert not [part for part in parts.evaluate_all(SIDES) if overlap(drawn, part)]
+    for panel in ("nodetable", "summary", "outline"):
+        root.locator(f".mg-{panel} > summary").click()
+        body = root.locator(f".mg-{panel}[open] > :not(summary)").last
+        expect(body).to_be_visible()
+        assert not overlap(legend.evaluate_all(SIDES)[0], body.evaluate_all(SIDES)[0]), panel
+        root.locator(f".mg-{panel} > summary").click()
+
+
+@pytest.mark.parametrize("width", [800, 1280])
+def test_the_summary_has_its_gradients_in_sight(page: Page, opened: Opened, width: int) -> None:
+    """However long the names and wide the numbers are; a name that is cut can be read in full."""
+    page.set_viewport_size({"width": width, "height": 800})
+    model = nn.Sequential(OrderedDict(a_long_name_of_a_layer_that_nobody_shortened=nn.Conv2d(1, 8, 3), act=nn.ReLU()))
+    root = opened(inspect(model, torch.ones(200, 1, 120, 120)))
+    root.locator(".mg-summary > summary").click()
+    cells = root.locator(".mg-summary td[data-measure=gradient]")
+    expect(cells.last).to_be_visible()
+    [body] = root.locator(".mg-summary > .mg-nodelist-body").evaluate_all(SIDES)
+    assert max(right for _, right, _, _ in cells.evaluate_all(SIDES)) <= body[1] + 1
+    assert root.locator(".mg-summary tbody th[title*='a_long_name_of_a_layer_that_nobody_shortened']").count()
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)

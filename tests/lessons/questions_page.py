@@ -14,14 +14,14 @@ from pathlib import Path
 import nbformat
 
 from minigrad_lessons.lint import tags
-from minigrad_lessons.questions import ANSWERS, CLAIMS, CONTRADICTS, IN_TEXTS, ROWS, Asked
+from minigrad_lessons.questions import ANSWERS, CLAIMS, CONTRADICTS, IN_SHORT, IN_TEXTS, ROWS, Asked
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "questions.md"
 HEAD = """# Questions
 
-Questions that people ask about autograd, and where the course answers them: each answer is a cell that runs. Then
-claims that PyTorch 2.13 contradicts. This page is generated from the tags of the cells by
+Questions that people ask about autograd, each with its answer in one sentence, and the cell of the course that runs and
+shows it. Then claims that PyTorch 2.13 contradicts. This page is generated from the tags of the cells by
 `python -m tests.lessons.pages`.
 """
 
@@ -57,10 +57,11 @@ def asked_in(source: str, questions: tuple[Asked, ...]) -> Iterator[str]:
     """The table of the questions of one source; with none, of those that are asked in many places."""
     many = source == "many places"
     yield f"\n## Asked in {source}\n"
-    yield "| question | asked in | answered by |\n|---|---|---|" if many else "| question | answered by |\n|---|---|"
+    yield ("| question | answer | asked in | shown by |\n|---|---|---|---|" if many else
+           "| question | answer | shown by |\n|---|---|---|")
     for asked in questions:
         where = f"{asked.source} | " if many else ""
-        yield f"| {asked.text} | {where}{places(ANSWERS + asked.id, asked.lessons)} |"
+        yield f"| {asked.text} | {IN_SHORT[asked.id]} | {where}{places(ANSWERS + asked.id, asked.lessons)} |"
 
 
 def page() -> str:

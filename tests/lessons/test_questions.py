@@ -10,7 +10,7 @@ import yaml
 
 import minigrad
 from minigrad_lessons.folder import shipped
-from minigrad_lessons.questions import CLAIMS, OPEN, QUESTIONS
+from minigrad_lessons.questions import CLAIMS, IN_SHORT, OPEN, QUESTIONS
 from minigrad_lessons.teaching.course import lessons
 from tests.groups import has_torch, require
 from tests.lessons import questions_page, teaching_page
@@ -22,6 +22,12 @@ def test_every_question_has_its_cell_but_for_those_that_are_listed_as_open() -> 
     assert len(set(OPEN)) == len(OPEN) and set(OPEN) <= QUESTIONS.keys() | CLAIMS.keys()
     unanswered = questions_page.unanswered()
     assert unanswered == set(OPEN), f"answered: {sorted(set(OPEN) - unanswered)}; not: {sorted(unanswered - set(OPEN))}"
+
+
+def test_every_question_has_its_answer_in_one_sentence() -> None:
+    assert IN_SHORT.keys() == QUESTIONS.keys()
+    for answer in IN_SHORT.values():
+        assert answer.endswith(".") and ". " not in answer and len(answer.split()) <= 40, answer
 
 
 def test_the_page_is_what_the_command_makes() -> None:

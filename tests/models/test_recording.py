@@ -45,6 +45,13 @@ def test_a_recording(name: str, detail: str) -> None:
                                   for path, module in model.named_modules(prefix=root)})
 
 
+@pytest.mark.parametrize("name", ["wte", "h.0", "h.1.attn", "ln_f"])
+def test_gpt2_is_asked_by_the_names_of_its_inner_model(name: str) -> None:
+    with loop_of("gpt2") as loop, record() as trace:
+        loop.step()
+    assert trace[name].name.endswith(f".transformer.{name}")
+
+
 def recorded(step: Callable[[], Any], detail: str, parameters: Callable[[], Iterator[tuple[str, Any]]]
              ) -> tuple[Trace, dict[int, str]]:
     """Record a step; return the names of the parameters, by their numbers. No variable here holds a model or a tensor:

@@ -48,6 +48,15 @@ def names(trace: Trace) -> list[str]:
     return [record["name"] for record in Folding(data, data["folded"], compute_layout).data["nodes"]]
 
 
+@pytest.mark.parametrize("gradient", [0.0878508, 0.1674890])
+def test_a_norm_is_rounded_once(gradient: float) -> None:
+    x = torch.ones(1, dtype=torch.float64, requires_grad=True)
+    with record() as trace:
+        (x * gradient).sum().backward()
+    norms = [row[-1] for row in Inspector(trace)._data["rows"]["nodes"]]
+    assert f"{gradient:.3g}" in [f"{norm:.3g}" for norm in norms if norm is not None]  # as the browser rounds
+
+
 def trained(model: nn.Module, loss: nn.Module | None = None) -> Trace:
     x, target = torch.ones(5, 3), torch.tensor([0, 1, 0, 1, 1])
     with record() as trace:

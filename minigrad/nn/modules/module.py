@@ -20,7 +20,7 @@ from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.core import LOCAL, Tensor
 from minigrad.nn.modules._backward_hook import BackwardHook
-from minigrad.nn.parameter import Buffer, Parameter
+from minigrad.nn.parameter import Buffer, Parameter, Uninitialized
 from minigrad.ops._dispatch.torch_function import DisableTorchFunctionSubclass
 from minigrad.ops.factory import empty_like
 from minigrad.ops.tensor.copy import parse_to
@@ -890,7 +890,7 @@ class Module:
                     missing_keys.append(key)
                 continue
             value = state_dict[key]
-            if isinstance(value, Tensor) and target.dim() == 0 and value.shape == (1,):
+            if isinstance(value, Tensor) and target.array.ndim == 0 and value.shape == (1,):
                 value = value[0]  # how the first versions of PyTorch saved a scalar
             error = self._load_tensor(name, key, value, target, assign)
             if error is not None:
@@ -914,6 +914,8 @@ class Module:
         if not (isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")):
             return (f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
                     f"checkpoint but received {type(value)}")
+        if isinstance(target, Uninitialized) and isinstance(value, Uninitialized):
+            return None  # neither has anything to copy
         if value.shape != target.shape:
             return (f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in "
                     f"current model is {target.shape}.")

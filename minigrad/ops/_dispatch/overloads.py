@@ -13,7 +13,7 @@ from typing import Any
 
 from minigrad.core import Node
 from minigrad.ops._dispatch.op_wrappers import op_nodes
-from minigrad.recording.encoder import op_name
+from minigrad.trace.format import op_name
 
 TABLE = os.path.join(os.path.dirname(__file__), "overloads.txt")
 

@@ -77,14 +77,14 @@ PREDICTIONS = (
         (Belief("anything times 0 is 0", lambda: breaks("torch.where(x > 0, x, 1.0).sqrt() * (x > 0)")),),
         Why("When is an entry of x.grad NaN?", _names,
             ('breaks("x.sqrt() * (x > 0)")', 'breaks("torch.where(x > 0, x, 1.0).sqrt()")',
-             'breaks("torch.where(x > 0, x.sqrt(), 0.0)")', 'breaks("(x + 1).sqrt()")'),
+             'breaks("torch.where(x > 0, x.sqrt(), 0.0)")', 'breaks("(x + 1).sqrt()")', 'breaks("x.sqrt()")'),
             lambda value: value, {
                 "a": Reason("when a value of the forward pass is NaN or infinite", lambda case: False),
-                "b": Reason("when a slope is infinite, even where its result is not used",
-                            lambda case: "x.sqrt()" in _code(case)),
+                "b": Reason("when a gradient of 0 meets a slope that is infinite",
+                            lambda case: "x.sqrt()" in _code(case) and _code(case) != "x.sqrt()"),
                 "c": Reason("whenever a square root and a 0 are in one formula",
                             lambda case: "+ 1" not in _code(case))}),
-        look="Print x.sqrt().grad_fn(torch.tensor([1.0, 0.0])): the node gets the gradient of the mask."),
+        look="Print x.sqrt().grad_fn(torch.tensor([1.0, 0.0])): the product sends the mask, [1, 0], to that node."),
     Prediction(
         "19.2",
         (Belief("exp(1000) is infinite, so nothing good can come back", lambda: finite("x.exp().sum().log()")),),
@@ -123,14 +123,14 @@ PREDICTIONS = (
                             lambda case: case.arguments()[0] != "float16"),
                 "b": Reason("in float16 without a scale; with one, every gradient is kept",
                             lambda case: case.arguments() != ["float16", 1.0]),
-                "c": Reason("in float16, where even the scaled gradient is below 0.00000003: backward starts at the "
-                            "scale, not at the loss", lambda case: case.arguments()[0] != "float16"
+                "c": Reason("in float16, where even the scaled gradient is below 0.00000003: it is scaled before it "
+                            "becomes small", lambda case: case.arguments()[0] != "float16"
                             or 1e-8 * float(str(case.arguments()[1])) > 3e-8)}),
-        look="Print the loss and x.grad: backward does not start from the loss, but from 1."),
+        look="Print the loss and x.grad: the loss is 0. Backward starts from 1, and multiplies by 1024 first."),
     Prediction(
         "19.5",
         (Belief("the scale is fixed", lambda: scale_after("finite")),
-         Belief("the larger the gradient, the larger the scale", lambda: scale_after("finite") * 2)),
+         Belief("after a bad step nothing is scaled any more", lambda: 1.0)),
         Why("When does the scale change?", _names,
             ('scale_after("infinite")', 'scale_after("finite")', 'scale_after("infinite", "infinite")',
              'scale_after("infinite", "finite")'),

@@ -1,6 +1,7 @@
 """The checks of lesson 19: an entropy, log-sum-exp, and a training step with a scale."""
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,17 @@ def _judged(name: str, student: Callable[..., Any], values: list[float], wanted:
         report.misconception(name, "the value is right, but the result does not require grad: it was cut from the "
                                    "graph.")
         return False
-    (slope,) = torch.autograd.grad(found, x)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the mode warns that it is slow
+            with torch.autograd.detect_anomaly():
+                (slope,) = torch.autograd.grad(found, x, retain_graph=True)
+    except RuntimeError as error:
+        (slope,) = torch.autograd.grad(found, x)
+        if not bool(slope.isnan().any()):
+            report.misconception(name, f"{values}: the value and the gradient are right, but there is a NaN on the "
+                                       f"way, and only the first where keeps it from p. Anomaly mode says: {error}")
+            return False
     if not torch.allclose(slope, torch.tensor(slopes), atol=1e-4):
         written = ", ".join(f"{entry:.4g}" for entry in slope.tolist())
         why = " The value is right: a branch that was not chosen has a slope that is infinite." \
@@ -42,12 +53,12 @@ def entropy(student: Callable[..., Any]) -> None:
     name = "check.entropy"
     if not report.to_judge(name, "entropy", "Fill in the two blanks.", student):
         return
-    for p in ([0.5, 0.25, 0.25], [0.5, 0.0, 0.5], [0.0, 1.0]):
+    for p in ([0.5, 0.25, 0.25], [0.5, 0.0, 0.5], [0.0, 1.0], [0.99, 0.01]):
         wanted = -sum(entry * math.log(entry) for entry in p if entry)
         slopes = [round(-math.log(entry) - 1, 4) if entry else 0.0 for entry in p]
         if not _judged(name, student, p, wanted, slopes):
             return
-    report.passed(name, "three vectors of probabilities: the value, and a gradient that is 0 where an entry is 0")
+    report.passed(name, "four vectors of probabilities: the value, and a gradient that is 0 where an entry is 0")
 
 
 def log_sum_exp(student: Callable[..., Any]) -> None:
@@ -55,7 +66,7 @@ def log_sum_exp(student: Callable[..., Any]) -> None:
     name = "check.log_sum_exp"
     if not report.to_judge(name, "log_sum_exp", "Write log_sum_exp(x).", student):
         return
-    for x in ([0.0, 1.0, 2.0], [1000.0, 0.0], [-1000.0, -1001.0]):
+    for x in ([0.0, 1.0, 2.0], [1000.0, 0.0], [0.0, 1000.0], [-1000.0, -1001.0]):
         most = max(x)
         shares = [math.exp(entry - most) for entry in x]
         slopes = [round(share / sum(shares), 4) for share in shares]
@@ -64,21 +75,24 @@ def log_sum_exp(student: Callable[..., Any]) -> None:
     report.passed(name, "the value, for small and large entries", "the gradient: the softmax")
 
 
-def _stepped(name: str, student: Callable[..., Any], slope: float) -> tuple[list[float], float, bool] | None:
-    """What a step makes of the weights [1, 1] with the gradient [3, 4] times `slope`: the weights, the scale, and
-    whether the gradients were scaled; None if it raised.
+def _stepped(name: str, student: Callable[..., Any], slope: float, limit: float = 1.0,
+             ) -> tuple[list[float], float, bool] | None:
+    """What a step makes of two weights, both 1, with the gradients 3 and 4 times `slope`: the weights, the scale, and
+    whether backward started from a scaled loss; None if it raised.
     """
-    w = torch.ones(2, requires_grad=True)
-    w.grad = torch.tensor([100.0, 100.0])  # of an earlier step
-    optimizer = torch.optim.SGD([w], lr=1.0)
+    weights = [torch.ones((), requires_grad=True) for _ in range(2)]
+    for each in weights:
+        each.grad = torch.tensor(100.0)  # of an earlier step
+    optimizer = torch.optim.SGD(weights, lr=1.0)
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
     seen: list[float] = []
-    w.register_post_accumulate_grad_hook(lambda leaf: seen.append(float(leaf.grad[0])))  # type: ignore[index]  # a hook runs when it is there
-    loss = (w * torch.tensor([3.0, 4.0])).sum() * slope
-    ended, _ = report.run(name, student, "loss, [w], optimizer, scaler, limit=1.0", loss, [w], optimizer, scaler, 1.0)
+    loss = (weights[0] * 3.0 + weights[1] * 4.0) * slope
+    loss.register_hook(lambda gradient: seen.append(gradient.item()))
+    ended, _ = report.run(name, student, f"loss, [v, w], optimizer, scaler, limit={limit}", loss, weights, optimizer,
+                          scaler, limit)
     if not ended:
         return None
-    return [round(entry, 3) for entry in w.tolist()], scaler.get_scale(), bool(seen) and seen[0] != 3.0 * slope
+    return [round(each.item(), 3) for each in weights], scaler.get_scale(), bool(seen) and seen[0] != 1.0
 
 
 def scaled_step(student: Callable[..., Any]) -> None:
@@ -92,15 +106,22 @@ def scaled_step(student: Callable[..., Any]) -> None:
     weights, _, scaled = good
     wrong = {
         (1.0, 1.0): "the weights did not move: go backward, then let the scaler step.",
-        (-2.0, -3.0): "the weights moved by the whole gradient [3, 4], whose norm is 5; the limit was 1.",
+        (-2.0, -3.0): "the weights moved by their gradients, 3 and 4, whose norm is 5; the limit was 1.",
         (0.999, 0.999): "the weights moved by 0.001: the limit was applied to the scaled gradients. Unscale first.",
     }
     if weights != [0.4, 0.2]:
-        text = f"w = [1, 1] with the gradient [3, 4] becomes {weights}; with the limit 1 it should be [0.4, 0.2]."
+        text = f"v = w = 1 with the gradients 3 and 4 becomes {weights}; with the limit 1 it should be [0.4, 0.2]."
         report.misconception(name, wrong.get((weights[0], weights[1]), text))
         return
     if not scaled:
         report.misconception(name, "the step is right, but the loss was not scaled before backward.")
+        return
+    small = _stepped(name, student, 1.0, limit=10.0)
+    if small is None:
+        return
+    if small[0] != [-2.0, -3.0]:
+        report.misconception(name, "with the limit 10 the gradients 3 and 4 should stay as they are: their norm is 5. "
+                                   f"v = w = 1 becomes {small[0]}; it should be [-2, -3].")
         return
     bad = _stepped(name, student, INFINITE)
     if bad is None:
@@ -112,7 +133,7 @@ def scaled_step(student: Callable[..., Any]) -> None:
         report.misconception(name, f"after an infinite gradient the scale is {bad[1]:g}; it should be halved, to 512. "
                                    "Update the scaler last.")
     else:
-        report.passed(name, "w = [1, 1] becomes [0.4, 0.2]: the norm of its step is 1",
+        report.passed(name, "v = w = 1 becomes [0.4, 0.2]: the norm of the step is 1",
                       "an infinite gradient: no step, and the scale is halved")
 
 

@@ -24,6 +24,7 @@ def scaled_step(*lines: str) -> str:
 BACK, UNSCALE, UPDATE = "scaler.scale(loss).backward()", "scaler.unscale_(optimizer)", "scaler.update()"
 CLIP, STEP = "torch.nn.utils.clip_grad_norm_(parameters, limit)", "scaler.step(optimizer)"
 ENTROPY_WRONG: tuple[Wrong, ...] = (
+    (entropy("0.0", "0.0"), "there is a NaN on the way"),
     (entropy("p", "0.0"), "not chosen has a slope that is infinite"),
     (entropy("1.0", "1.0"), "it should give"),
     (entropy("1.0", "p.log()"), "gives inf"),
@@ -34,6 +35,7 @@ LOG_WRONG: tuple[Wrong, ...] = (
     (log_sum_exp("return x.exp().sum().log()"), "gives inf"),
     (log_sum_exp("m = x.max()", "return (x - m).exp().sum().log()"), "it should give 2.408"),
     (log_sum_exp("return x.max()"), "it should give 2.408"),
+    (log_sum_exp("return x[0] + (x - x[0]).exp().sum().log()"), "[0.0, 1000.0] gives inf"),
     (log_sum_exp("m = x.max()", "return m + (x - m).exp().log()"), "of shape (3,)"),
     (log_sum_exp("x = x.detach()", "m = x.max()", "return m + (x - m).exp().sum().log()"), "cut from the graph"),
     (log_sum_exp("m = x.max()", "return (m + (x - m).exp().sum().log()).item()"), "it returned a float"),
@@ -41,6 +43,8 @@ LOG_WRONG: tuple[Wrong, ...] = (
 STEP_WRONG: tuple[Wrong, ...] = (
     (scaled_step(BACK, CLIP, STEP, UPDATE), "Unscale first"),
     (scaled_step(BACK, UNSCALE, STEP, UPDATE), "the limit was 1"),
+    (scaled_step(BACK, UNSCALE, CLIP.replace("limit", "1.0"), STEP, UPDATE), "should stay as they"),
+    (scaled_step(BACK, UNSCALE, CLIP.replace("norm", "value"), STEP, UPDATE), "it should be [0.4"),
     (scaled_step("loss.backward()", CLIP, "optimizer.step()"), "was not scaled before backward"),
     (scaled_step(BACK, UNSCALE, CLIP, "optimizer.step()", UPDATE), "the step must be left out"),
     (scaled_step(BACK, UNSCALE, CLIP, STEP), "Update the scaler last"),
@@ -62,7 +66,7 @@ KEY = Key(
         "19.2": (("False", "nothing good can come back"),),
         "19.3": (("[1, 1]", "each entry is cut off"), ("[0.75, 1]", "the limit is for the largest entry")),
         "19.4": (("False", "is lost, whatever comes after"),),
-        "19.5": (("1024", "the scale is fixed"), ("2048", "the larger the gradient")),
+        "19.5": (("1024", "the scale is fixed"), ("1", "nothing is scaled any more")),
     },
     why={"19.1": "b", "19.2": "a", "19.3": "b", "19.4": "c", "19.5": "a"},
     exercises={"faded": entropy("1.0", "0.0"),

@@ -228,3 +228,34 @@ def ruled(m, rule, **others):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(torch, name):
     alike(torch, PROGRAMS[name])
+
+
+def doubled(m, **rules):
+    """2x, with the rules that are given."""
+    class Doubled(m.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    return type(Doubled)("Doubled", (Doubled,), {key: staticmethod(value) if callable(value) else value
+                                              for key, value in rules.items()})
+
+
+@pytest.mark.parametrize("rules", [{"generate_vmap_rule": True}, {"vmap": lambda info, in_dims, x: (x * 2, None)}],
+                         ids=["generated", "own"])
+def test_what_comes_from_outside_gets_the_sum_over_the_examples(torch, rules):
+    def program(m):
+        scale, w = doubled(m, **rules), m.ones(()).requires_grad_()
+        m.vmap(lambda x: scale.apply(w) * x)(m.tensor([1.0, 2.0])).sum().backward()
+        inner = func_of(m).grad(lambda v: m.vmap(lambda x: scale.apply(v) * x)(m.tensor([1.0, 2.0])).sum())(m.ones(()))
+        return w.grad, (w.grad * 0.1).tolist(), inner.tolist()
+
+    alike(torch, program)

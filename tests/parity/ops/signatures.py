@@ -23,6 +23,7 @@ import torch
 
 import minigrad
 import minigrad.nn.functional
+from minigrad._base.optional import LeftOut
 from minigrad.ops._dispatch.signatures import TABLE, Signature
 
 # What is not made by that program; as its errors print it.
@@ -91,8 +92,9 @@ def places(lib: ModuleType) -> Iterator[tuple[str, str, Any]]:
     for place in ("", "Tensor", "nn.functional", "linalg", "special", "fft"):
         owner = functools.reduce(lambda owner, name: getattr(owner, name, None), filter(None, place.split(".")), lib)
         for name in dir(owner):
-            if not name.startswith("_"):
-                yield place, name, getattr(owner, name)
+            each = getattr(owner, name)
+            if not name.startswith("_") and not (isinstance(each, type) and issubclass(each, LeftOut)):
+                yield place, name, each
 
 
 def names() -> set[str]:

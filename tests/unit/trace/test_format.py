@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from minigrad.trace.format import brief, inline, number, shape_text, tensor_text
+import minigrad as torch
+from minigrad.nn import functional as F
+from minigrad.ops._dispatch.overloads import packets
+from minigrad.recorder import record
+from minigrad.trace.format import brief, inline, number, op_name, shape_text, tensor_text
 
 
 @pytest.mark.parametrize(
@@ -69,3 +73,16 @@ def test_edges_have_room_for_a_few_characters() -> None:
     assert brief(value([3], 1.0, 2.0, 0.5)) == "[1., 2., 0.5]"
     assert brief(value([2, 2], 3.0, 0.0, 0.0, 4.0)) == "2×2 ‖5.‖"
     assert shape_text([]) == "scalar"
+
+
+def test_ops_have_the_names_that_pytorch_has() -> None:
+    names = {word: packet._name.removeprefix("aten.").lstrip("_") for word, packet in packets().items()}
+    assert len(names) > 290 and {word: op_name(word) for word in names} == names
+
+
+def test_an_op_whose_name_has_a_digit_is_found_by_it() -> None:
+    with record() as trace:
+        pooled = F.max_pool2d(torch.ones(1, 1, 4, 4, requires_grad=True), 2)
+        F.smooth_l1_loss(pooled, torch.zeros(1, 1, 2, 2)).backward()
+    assert [trace[name].label for name in ("max_pool2d_with_indices", "smooth_l1_loss")] == [
+        "max_pool2d_with_indices", "smooth_l1_loss"]

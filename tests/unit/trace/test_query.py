@@ -98,7 +98,7 @@ def test_small_values_are_always_kept() -> None:
 
 def test_names_that_fit_nothing_or_several() -> None:
     trace = recorded()[2]
-    with pytest.raises(KeyError, match="no module or op 'h.0.2' ran; did you mean h.0"):
+    with pytest.raises(KeyError, match="no module or op 'h.0.2' ran; did you mean net.h.0.1, net.h.0.0, net.h.0\\?"):
         trace["h.0.2"]
     with pytest.raises(KeyError, match=r"'fc' ran 2 times: ask for one of net.fc:1, net.fc:2, or for all with"):
         trace["fc"]
@@ -108,6 +108,54 @@ def test_names_that_fit_nothing_or_several() -> None:
         pass
     with pytest.raises(KeyError, match="no module or op 'fc' ran: nothing was recorded"):
         empty["fc"]
+
+
+class Outer(nn.Module):
+    """A model inside another, as GPT2Model is in GPT2LMHeadModel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.scale = Net(), nn.Parameter(torch.ones(10))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x) * self.scale
+
+
+@pytest.fixture(scope="module")
+def nested() -> Trace:
+    model = Outer()
+    with record() as trace:
+        model(torch.ones(2, 10)).sum().backward()
+    return trace
+
+
+@pytest.mark.parametrize(("name", "label"), [
+    ("h.0", "model.inner.h.0"), ("h.1.0", "model.inner.h.1.0"), ("h.1.1.tanh", "model.inner.h.1.1.tanh"),
+    ("fc:2", "model.inner.fc:2"), ("inner.h.0", "model.inner.h.0"), ("h.0.1.?anh", "model.inner.h.0.1.tanh")])
+def test_the_only_name_that_ends_so(nested: Trace, name: str, label: str) -> None:
+    assert nested[name].label == label
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("fc", "; did you mean model.inner.fc:1, model.inner.fc:2? For all, trace.modules('**.fc')"),
+    ("fc:3", "; did you mean model.inner.fc:1, model.inner.fc:2? For all, trace.modules('**.fc')"),
+    ("h", "; did you mean model.inner.h.0, model.inner.h.1? For all, trace.modules('**.h.*')"),
+    ("h.*", "; did you mean model.inner.h.0, model.inner.h.1? For all, trace.modules('**.h.*')"),
+    ("tanh", "; did you mean model.inner.h.0.1.tanh, model.inner.h.1.1.tanh? For all, trace.ops('**.tanh')"),
+    ("model.h.0", "; did you mean model.inner.h.0?"),
+    ("scale", "; did you mean trace['model'].parameters['scale']?"),
+    ("model.scale", "; did you mean trace['model'].parameters['scale']?"),
+    ("h.0.0.bias", "; did you mean trace['model.inner.h.0.0'].parameters['bias']?"),
+    ("fc.weight", "; did you mean trace['model.inner.fc:1'].parameters['weight']?"),
+    ("iner", "; did you mean model.inner, "),
+    ("xyz", "; the trace has model, model.inner, model.inner.h.0, model.inner.h.0.0, model.inner.h.0.1, "
+     "model.inner.h.1, model.inner.h.1.0, model.inner.h.1.1, and "),
+    ("x?.*", ": `*` is anything but a dot, `**` anything, `?` one character; the trace has model, "),
+])
+def test_what_a_name_may_have_meant(nested: Trace, name: str, text: str) -> None:
+    with pytest.raises(KeyError) as caught:
+        nested[name]
+    assert caught.value.args[0].startswith(f"no module or op {name!r} ran{text}")
 
 
 def test_a_trace_that_grows_is_asked_anew() -> None:

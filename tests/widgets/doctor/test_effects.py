@@ -149,6 +149,12 @@ def test_gradients_that_are_lost_after_the_backward_pass(torch: Any, lose: Any, 
     assert "for" not in line
 
 
+def test_lost_gradients_are_found_while_a_lazy_module_waits(torch: Any) -> None:
+    waiting = torch.nn.LazyLinear(2)  # until it has run, minigrad's functions stand behind wrappers
+    test_gradients_that_are_lost_after_the_backward_pass(torch, times_zero, "SGD")
+    assert waiting.has_uninitialized_params()
+
+
 @pytest.mark.parametrize("optimizer", ["SGD", "AdamW"])
 def test_gradients_that_are_lost_in_some_steps_only(torch: Any, optimizer: str) -> None:
     model = net(torch)
@@ -287,3 +293,40 @@ def test_gradients_that_are_zero_from_the_start_are_not_lost(torch: Any) -> None
         optimizer.step()
 
     assert "nothing-moves" not in [each.rule for each in checkup(step, model=model, optimizer=optimizer).findings]
+
+
+def test_the_fix_of_what_no_optimizer_holds_names_it(torch: Any) -> None:
+    model, (x, y) = torch.nn.Sequential(*(torch.nn.Linear(8, 8) for _ in range(3)), torch.nn.Linear(8, 3)), batch(torch)
+    opt = torch.optim.SGD([*model[0].parameters(), *model[3].parameters()], lr=0.1)
+
+    def step() -> None:
+        model.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        opt.step()
+
+    [finding] = checkup(step).findings
+    assert finding.rule == "not-in-optimizer" and [each.code for each in finding.mends] == [
+        'opt.add_param_group({"params": [model[1].weight, model[1].bias, model[2].weight]})  # and 1 more',
+        "model[1].weight.requires_grad_(False)\nmodel[1].bias.requires_grad_(False)\n"
+        "model[2].weight.requires_grad_(False)  # and 1 more"]
+    ran: dict[str, Any] = {"opt": opt, "model": model}
+    for mend in finding.mends:
+        exec(mend.code or "", ran)
+    assert len(opt.param_groups[-1]["params"]) == 3 and not model[2].weight.requires_grad
+
+
+def test_the_fix_of_a_rate_of_0_names_what_to_freeze(torch: Any) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8, bias=False), torch.nn.Linear(8, 3))
+    optimizer = torch.optim.SGD([
+        {"params": model[1].parameters()},
+        {"params": model[0].parameters(), "lr": 0.0},  # frozen
+    ], lr=0.1)
+    [finding] = checkup(lambda: iteration(torch, model, optimizer)).findings
+    assert finding.rule == "nothing-moves" and finding.mends[0].code == "model[0].weight.requires_grad_(False)"
+
+
+def test_the_fix_of_an_unused_layer_in_a_list_is_code(torch: Any) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(8, 3), torch.nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    [finding] = checkup(lambda: iteration(torch, model[0], optimizer), model=model).findings
+    assert finding.rule == "unused-parameter" and finding.mends[1].code == "model[1].weight.requires_grad_(False)"

@@ -23,7 +23,7 @@ class Report:
     """What a checkup found.
 
     `findings` begin with the most serious; `steps` is how many iterations were completed; `gradients` has the norm of
-    each weight's gradient, from the loss down; `held` the bytes of each kind at the maximum; `notes` say what could not
+    each weight's gradient, from the loss down; `held` the bytes of each kind at the peak; `notes` say what could not
     be checked.
     """
 
@@ -45,7 +45,8 @@ class Report:
             lines.append("norm of the gradient, from the loss down:")
             lines += [f"  {name}  {norm:.3g}" for name, norm in self.gradients.items()]
         if self.held:
-            lines.append("held at most: " + ", ".join(f"{kind} {size(n)}" for kind, n in self.held.items()))
+            kinds = ", ".join(f"{kind} {size(n)}" for kind, n in self.held.items())
+            lines.append(f"at the peak, {size(sum(self.held.values()))} were held: {kinds}")
         return "\n".join([*lines, *self.notes])
 
     @property
@@ -64,9 +65,10 @@ class Report:
         """Return the page's contents: findings first, then gradients, then bytes."""
         parts = [f"<h3>{self.title}</h3>", *[card(finding) for finding in self.findings]]
         if self.gradients:
-            parts.append(bars("Norm of the gradient, from the loss down", self.gradients, "{:.3g}".format, log=True))
+            parts.append(bars("Norm of the gradient, from the loss down (logarithmic, in the last step)",
+                              self.gradients, "{:.3g}".format, log=True))
         if self.held:
-            parts.append(bars("Bytes held at most", self.held, size))
+            parts.append(bars(f"Bytes held at the peak, {size(sum(self.held.values()))} in all", self.held, size))
         return "".join([*parts, quiet(self.notes)])
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -83,6 +85,7 @@ def gradients_of(facts: Facts) -> dict[str, float]:
 
 
 def held_bytes(facts: Facts) -> dict[str, int]:
-    """Return the bytes of each kind at the last step at which most were held: by then an optimizer has its state."""
+    """Return the bytes of each kind at the peak: the last step at which their sum was greatest, since by then an
+    optimizer has its state."""
     counts: list[Any] = [e["bytes"] for e in facts.events if "bytes" in e]
     return dict(zip(KINDS, max(reversed(counts), key=sum))) if counts else {}

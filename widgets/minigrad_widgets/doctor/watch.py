@@ -6,6 +6,7 @@ replaced. A recorder's own profile function, if it has one, is called first.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
@@ -21,6 +22,7 @@ __all__ = ["Activation", "Call", "Loss", "Tokens", "Watch"]
 
 At = tuple[int, int]  # file and line, as in a trace
 CONVERSIONS = frozenset({"item", "numpy", "tolist", "__float__", "__int__", "__bool__", "__array__", "__index__"})
+OVERRIDES = os.path.join("_dispatch", "torch_function.py")  # minigrad's wrappers that ask `__torch_function__`
 GRAD_OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 ACTIVATIONS = {"relu": "relu", "relu_": "relu", "sigmoid": "sigmoid", "sigmoid_": "sigmoid", "tanh": "tanh",
                "tanh_": "tanh"}
@@ -230,8 +232,14 @@ class Watch:
         return None
 
     def user_called(self, frame: FrameType) -> bool:
-        """Return whether the user's own code made this call."""
-        return frame.f_back is not None and self.builder.file(frame.f_back.f_code.co_filename) >= 0
+        """Return whether the user's own code made this call, perhaps through a wrapper that asks `__torch_function__`.
+
+        While a subclass of Tensor has one, or a lazy module waits for its input, minigrad has wrappers around all.
+        """
+        caller = frame.f_back
+        while caller is not None and caller.f_code.co_filename.endswith(OVERRIDES):
+            caller = caller.f_back
+        return caller is not None and self.builder.file(caller.f_code.co_filename) >= 0
 
     def step(self, frame: FrameType, event: str, arg: Any) -> None:
         """An optimizer steps: noted when it is done, since a closure may run a backward pass inside."""
@@ -373,7 +381,7 @@ class Watch:
 
         minigrad's recorder hears of no op, and of no operand, without a derivative.
         """
-        if event != "return" or not self.user_called(frame):
+        if event != "return" or frame.f_code.co_filename.endswith(OVERRIDES) or not self.user_called(frame):
             return
         name = frame.f_code.co_name
         leaves = name in CONVERSIONS or name == "call" and isinstance(arg, (np.ndarray, list, float))

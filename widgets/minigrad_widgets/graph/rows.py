@@ -51,7 +51,7 @@ def _reached(data: Data) -> set[int]:
 
 
 def _short(number: float | str | None) -> float | str | None:
-    """A number in four digits; JSON has neither NaN nor infinity."""
+    """A number in six digits, of which the browser shows three; JSON has neither NaN nor infinity."""
     if number is None or isinstance(number, str):
         return number
-    return float(f"{number:.4g}") if abs(number) < float("inf") else f"{number}"
+    return float(f"{number:.6g}") if abs(number) < float("inf") else f"{number}"

@@ -62,8 +62,9 @@ export class GraphPane {
   readonly element: HTMLElement;
   readonly frame: SVGSVGElement;
   readonly viewport: Viewport;
-  /** The elements on top of the drawing. */
+  /** The elements on top of the drawing, and the strip below it. */
   readonly tools = html("div", { class: "mg-tools" });
+  readonly strip = html("div", { class: "mg-strip" }, legend());
   /** Called when the set of boxes has changed. */
   onBuild: () => void = () => undefined;
   readonly #culling = new Culling();
@@ -123,11 +124,12 @@ export class GraphPane {
     this.viewport.fit();
     this.frame.addEventListener("click", (event) => this.#clicked(event));
     const finder = new Finder(trace, (node) => this.events.find(node));
-    this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, this.frame, legend(), this.#map.element);
+    const stage = html("div", { class: "mg-stage" }, this.frame, this.#map.element, this.tools);
+    this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, stage, this.strip);
     this.tools.append(this.#outline.element, finder.element);
     this.viewport.coveredBy = () => coveredBy(this.tools);
     this.tools.addEventListener("toggle", () => this.viewport.makeRoom(), true);
-    this.element.append(zoomButtons(this.levels.element, this.viewport, () => this.#middle()), this.tools);
+    this.strip.append(zoomButtons(this.levels.element, this.viewport, () => this.#middle()));
   }
 
   /** Python's positions for the whole graph, and for what is folded at first; everything else is laid out here. */
@@ -212,7 +214,7 @@ export class GraphPane {
 
   /** Asks the panes for as much height as the drawing needs; the style says how much there is. */
   #askForHeight(): void {
-    this.frame.closest<HTMLElement>(".mg-panes")?.style.setProperty("--mg-need", `${this.viewport.need}px`);
+    this.frame.closest<HTMLElement>(".mg-panes")?.style.setProperty("--mg-need", `${this.viewport.need + this.strip.offsetHeight}px`);
   }
 
   /** Folds exactly these calls of modules. What the student is looking at stays in view. */

@@ -7,15 +7,15 @@ const SMALLEST = 0.04;
 const LARGEST = 2.5;
 const SIDE = 28;
 /**
- * How large a graph is drawn. One that would be smaller than `readable` is shown in part, at `comfortable`; `edge` is
- * left free above and below it, for the tools and the legend, and `margin` above and below an important box. The
- * smallest letters of a graph have 11 pixels where it is drawn at its own size, 1: nobody at a desk reads smaller ones.
+ * How large a graph is drawn. One that would be smaller than `readable` is shown in part, at `comfortable`; `over` is
+ * left free above it, for the tools, `under` below it, and `margin` above and below an important box. The smallest
+ * letters of a graph have 11 pixels where it is drawn at its own size, 1: nobody at a desk reads smaller ones.
  */
 const READERS = {
-  near: { readable: 1, comfortable: 1, largest: 1.3, edge: 44, margin: 38 },
-  beside: { readable: 0.55, comfortable: 0.8, largest: 1.1, edge: 44, margin: 38 }, // an open panel: whole rather than large
-  map: { readable: 0.65, comfortable: 1, largest: 1.5, edge: 44, margin: 38 },
-  afar: { readable: 1.4, comfortable: 2, largest: 2.4, edge: 18, margin: 54 },
+  near: { readable: 1, comfortable: 1, largest: 1.3, over: 44, under: 9, margin: 38 },
+  beside: { readable: 0.55, comfortable: 0.8, largest: 1.1, over: 44, under: 9, margin: 38 }, // an open panel: whole rather than large
+  map: { readable: 0.65, comfortable: 1, largest: 1.5, over: 44, under: 9, margin: 38 },
+  afar: { readable: 1.4, comfortable: 2, largest: 2.4, over: 18, under: 18, margin: 54 },
 };
 
 export class Viewport {
@@ -122,12 +122,17 @@ export class Viewport {
 
   /** The room for the drawing, in pixels. */
   get room(): Point {
-    return [this.#free - 2 * SIDE, this.#view[1] - 2 * this.#reader.edge];
+    return [this.#free - 2 * SIDE, this.#view[1] - this.#edges];
   }
 
   /** The height that a pane needs to show all of a drawing at its own size, in pixels. */
   get need(): number {
-    return this.outlook.size[1] + 2 * this.#reader.edge;
+    return this.outlook.size[1] + this.#edges;
+  }
+
+  /** The height that is left free above and below the drawing. */
+  get #edges(): number {
+    return this.#reader.over + this.#reader.under;
   }
 
   /** The uncovered width of the pane. */
@@ -142,13 +147,13 @@ export class Viewport {
 
   /** The scale at which all of a region is in view. */
   #fitting({ left, top, right, bottom }: Region): number {
-    return Math.min((this.#free - 2 * SIDE) / (right - left), (this.#view[1] - 2 * this.#reader.edge) / (bottom - top), this.#reader.largest);
+    return Math.min(this.room[0] / (right - left), this.room[1] / (bottom - top), this.#reader.largest);
   }
 
   /** Brings a point into the middle; if the region fills the view, nothing above or below it is left empty. */
   #centerWithin({ left, top, right, bottom }: Region, [x, y]: Point): void {
     // For a region that fits exactly, rounding of the last digit may say that it does not.
-    const [wide, high] = [this.#free - 2 * SIDE, this.#view[1] - 2 * this.#reader.edge].map((free) => free / this.scale + 1e-6) as [number, number];
+    const [wide, high] = this.room.map((free) => free / this.scale + 1e-6) as [number, number];
     const middle = bottom - top <= high ? (top + bottom) / 2 : Math.min(bottom - high / 2, Math.max(top + high / 2, y));
     this.#center([right - left <= wide ? (left + right) / 2 : x, middle]);
   }
@@ -185,7 +190,7 @@ export class Viewport {
 
   #center([x, y]: Point): void {
     this.#x = this.#covered + this.#free / 2 - x * this.scale;
-    this.#y = this.#view[1] / 2 - y * this.scale;
+    this.#y = (this.#view[1] + this.#reader.over - this.#reader.under) / 2 - y * this.scale;
     this.#apply();
   }
 
@@ -222,7 +227,7 @@ export class Viewport {
   /** The wheel zooms only where the student is working; elsewhere it scrolls the notebook as usual. */
   #wheel(event: WheelEvent): void {
     const root = this.frame.getRootNode() as Document | ShadowRoot;
-    const working = this.frame.parentElement?.contains(root.activeElement) ?? false;
+    const working = this.frame.closest(".mg-graph")?.contains(root.activeElement) ?? false;
     if (!event.ctrlKey && !working) return;
     event.preventDefault();
     event.stopPropagation();
@@ -258,7 +263,7 @@ export class Viewport {
 const WIDE = 150;
 const HIGH = 110;
 const LEAST = 4;
-const [BESIDE, BELOW] = [16, 50]; // the margins beside the map and below it, in pixels
+const [BESIDE, BELOW] = [16, 16]; // the margins beside the map and below it, in pixels
 const FEW = 40; // so few boxes need no map: it would cover them
 
 export class Minimap {

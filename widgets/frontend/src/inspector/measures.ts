@@ -7,6 +7,8 @@ import type { GraphPane } from "../graph/graph";
 import type { Scene } from "../graph/look";
 import type { Maybe, Trace } from "../trace/types";
 
+/** What gradients are coloured by, and the length of their bars: a large tensor has a large norm even of small entries. */
+const PER_ENTRY = "gradient per entry";
 const NO_TIMES = "time: not recorded, record(times=True) takes it";
 
 /** The choice of a measure: boxes are shaded by it, for gradients edges too; a legend says what the colours mean. */
@@ -24,14 +26,14 @@ export class Colour {
   ) {
     this.#rows = new Rows(trace);
     const known = this.#rows.known;
-    const options = MEASURES.filter(([name]) => known.includes(name)).map(([name, , told]) => html("option", { value: name }, told));
+    const options = MEASURES.filter(([name]) => known.includes(name)).map(([name, , told]) => html("option", { value: name }, name === "gradient" ? PER_ENTRY : told));
     if (known.length > 0 && !known.includes("forward")) options.push(html("option", { value: "", disabled: true }, NO_TIMES));
     this.#choice.append(html("option", { value: "" }, "none"), ...options);
     this.element.append(this.#choice);
     this.element.hidden = known.length === 0;
     if ((trace.folded?.length ?? 0) > 0 && known[0]) this.#choice.value = known[0];
     this.#choice.addEventListener("change", () => this.choose(this.measure));
-    graph.element.append(this.legend);
+    graph.strip.prepend(this.legend);
   }
 
   get measure(): Measure | null {
@@ -67,7 +69,7 @@ export class Colour {
     if (measure === "gradient") {
       const words = [["zero", "0"], ...SIZES.map(([name, , text]) => [name, text]), ["broken", "nan, inf"]];
       const sizes = words.map(([name, text]) => html("span", { class: "mg-size" }, html("i", { "data-heat": name ?? "" }), text ?? ""));
-      return this.legend.replaceChildren(html("span", {}, "gradient, root mean square:"), ...sizes);
+      return this.legend.replaceChildren(html("span", {}, `${PER_ENTRY} (norm / √entries):`), ...sizes);
     }
     const largest: Row = { output: null, parameters: most, forward: most, backward: most, saved: most, flops: most, gradient: null };
     this.legend.replaceChildren(MEASURES.find(([name]) => name === measure)?.[2] ?? "", " 0", html("i", { class: "mg-scale", "aria-hidden": true }), measureText(largest, measure) || "0");
@@ -90,7 +92,7 @@ interface Entry {
 /** Rows are drawn as they come into view: each is so high, and so many more are drawn above and below. */
 const [HIGH, MORE] = [25, 20];
 const LONGEST = 34;
-const [LEAST, MOST] = [-9, 4]; // the exponents at the two ends of a bar
+const [LEAST, MOST, LONG] = [-9, 4, 44]; // the exponents at the two ends of a bar, and its length in pixels
 
 /** The table that `trace.summary()` prints, with the ops in it: sorted by a click, searched, in step with the graph. */
 export class SummaryTable {
@@ -116,7 +118,7 @@ export class SummaryTable {
   ) {
     const known = new Rows(trace).known;
     const names = [html("th", { scope: "col" }, this.#head("name", "module or op")), html("th", { scope: "col" }, "output")];
-    const heads = MEASURES.filter(([name]) => known.includes(name)).map(([name, short, told]) => html("th", { scope: "col", title: told }, this.#head(name, short)));
+    const heads = MEASURES.filter(([name]) => known.includes(name)).map(([name, short, told]) => html("th", { scope: "col", ...(name === "gradient" ? { class: "mg-gradients", title: `${told}; the bar shows the ${PER_ENTRY} (norm / √entries)` } : { title: told }) }, this.#head(name, short)));
     const table = html("table", { class: "mg-table" }, html("thead", {}, html("tr", {}, ...names, ...heads)), this.#rows);
     this.#body.append(html("p", { class: "mg-summary-bar" }, this.#field, this.#caption), table);
     this.element = html("details", { class: "mg-nodelist mg-summary" }, html("summary", {}, "summary"), this.#body);
@@ -277,14 +279,14 @@ export class SummaryTable {
   #row(entry: Entry): HTMLElement {
     const [flat, { row }] = [this.#words.length > 0, entry];
     const depth = flat ? 0 : entry.depth;
-    const name = html("button", { type: "button", class: "mg-link", "data-of": entry.box, title: entry.path }, middle(flat ? entry.path : entry.name, LONGEST - 2 * depth));
+    const name = html("button", { type: "button", class: "mg-link", "data-of": entry.box }, middle(flat ? entry.path : entry.name, LONGEST - 2 * depth));
     name.addEventListener("click", () => {
       this.#chosen = entry.box;
       this.pick(entry.first);
       this.#draw(true);
     });
     const kind = html("small", { class: "mg-quiet" }, ` ${entry.kind}`);
-    const head = html("th", { scope: "row" }, ...(flat ? [] : [this.#fold(entry)]), name, kind);
+    const head = html("th", { scope: "row", title: `${entry.path} ${entry.kind}` }, ...(flat ? [] : [this.#fold(entry)]), name, kind);
     head.style.paddingLeft = `${8 + 14 * depth}px`;
     const cells = [...this.#heads.keys()].filter((each): each is Measure => each !== "name").map((measure) => this.#cell(row, measure));
     const drawn = html("tr", { "data-box": entry.box }, head, html("td", {}, row?.output ? shape(row.output) : ""), ...cells);
@@ -305,12 +307,15 @@ export class SummaryTable {
   }
 
   #cell(row: Row | null, measure: Measure): HTMLElement {
-    const cell = html("td", { "data-measure": measure }, row ? measureText(row, measure) : "");
-    const size = row && measure === "gradient" ? gradientSize(row) : null;
+    const text = row ? measureText(row, measure) : "";
+    if (measure !== "gradient") return html("td", { "data-measure": measure }, text);
+    const cell = html("td", { "data-measure": measure, class: "mg-gradients" }, html("span", { class: "mg-amount" }, text));
+    const size = row ? gradientSize(row) : null;
     if (size === null || typeof size === "string") return cell;
-    const bar = html("i", { class: "mg-heatbar", "data-heat": sizeClass(size), title: `root mean square ${number(Number(size.toPrecision(3)))}` });
+    const bar = html("i", { class: "mg-heatbar", "data-heat": sizeClass(size), title: `${PER_ENTRY}: ${number(Number(size.toPrecision(3)))}` });
     const exponent = size === 0 ? LEAST : Math.log10(size);
-    bar.style.width = `${Math.round(44 * Math.max(0, Math.min(1, (exponent - LEAST) / (MOST - LEAST))))}px`;
+    const width = Math.max(2, Math.round(LONG * Math.max(0, Math.min(1, (exponent - LEAST) / (MOST - LEAST)))));
+    bar.style.cssText = `width: ${width}px; margin-right: ${LONG - width}px`;
     cell.prepend(bar);
     return cell;
   }

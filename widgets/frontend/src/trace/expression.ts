@@ -1,6 +1,6 @@
 /** The arithmetic of a derivative as a line of text: docs/trace.md, *Expression*. */
 import { number } from "./format";
-import { INFIX, NAMES, OPPOSITES } from "./sentences";
+import { INFIX, NAMES, OPPOSITES, WORDS } from "./sentences";
 import type { Expression } from "./types";
 
 /** A piece of a line; one for an operand has its name. */
@@ -37,7 +37,7 @@ function joined(parts: readonly Part[]): Piece[] {
 /** `LogSoftmaxBackward` as `log_softmax_backward`; the class of a node loses the end of its name. */
 function functionName(name: string): string {
   const own = Object.hasOwn(NAMES, name) ? NAMES[name] : name.replace(/(.)Backward\d+$/, "$1");
-  return (own ?? name).replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase();
+  return (own ?? name).replace(WORDS, "_").toLowerCase();
 }
 
 class Writer {

@@ -47,3 +47,5 @@ export const VALUES: readonly string[] = ["gradient", "sum", "grad", "value", "r
 export const INFIX: Readonly<Record<string, readonly [symbol: string, level: number]>> = { or: ["|", 0], and: ["&", 0], lt: ["<", 1], le: ["≤", 1], gt: [">", 1], ge: ["≥", 1], eq: ["=", 1], ne: ["≠", 1], add: ["+", 2], sub: ["−", 2], mul: ["·", 3], div: ["/", 3], matmul: ["@", 3], remainder: ["%", 3], floor_divide: ["//", 3], pow: ["**", 5] };
 export const OPPOSITES: Readonly<Record<string, string>> = { le: "gt", lt: "ge", ge: "lt", gt: "le" };
 export const NAMES: Readonly<Record<string, string>> = { concatenate: "cat", broadcast_to: "expand", transpose: "permute" };
+/** Where a word begins in the name of an op, made of minigrad/trace/format.py. */
+export const WORDS = /(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Z][0-9])(?=[A-Z][a-z])|(?<=Sampler)(?=[23]D)/g;

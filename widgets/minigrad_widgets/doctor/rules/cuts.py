@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from minigrad_widgets.doctor.facts import Cut, Facts, at_of
 from minigrad_widgets.doctor.findings import Finding, Mend, Place, line_at
@@ -202,7 +202,7 @@ def unused_findings(facts: Facts, unused: list[str], numbers: dict[str, int | No
         yield Finding("unused-parameter", "warning", f"{listed(names)} never met the loss's graph: {why}.", places[key],
                       {"parameters": len(names)},
                       [Mend("Use it in computing the loss, or remove it from the model."),
-                       Mend("If it is needed only later, freeze it.", f"{names[0]}.requires_grad_(False)")],
+                       Mend("If it is needed only later, freeze it.", f"{in_code(names[0])}.requires_grad_(False)")],
                       MODULES)
 
 
@@ -267,6 +267,25 @@ def no_backward(facts: Facts) -> Iterator[Finding]:
                   [Mend("Pass checkup a whole iteration.", "def step():\n    optimizer.zero_grad()\n"
                         "    loss = loss_fn(model(x), y)\n    loss.backward()\n    optimizer.step()")],
                   ENGINE)
+
+
+def in_code(name: str) -> str:
+    """Return the name of a parameter as code: `model.h[0].weight` for `model.h.0.weight`."""
+    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", name)
+
+
+def coded(facts: Facts, tensors: Sequence[int]) -> tuple[list[str], str]:
+    """Return up to three parameters as code, `parameter` if none has a name, and a comment on how many more there are.
+    """
+    known = [in_code(name) for t in tensors if (name := facts.parameter_names.get(t) or facts.tensors[t]["name"])][:3]
+    more = len(tensors) - len(known)
+    return known or ["parameter"], f"  # and {more} more" if known and more else ""
+
+
+def frozen(facts: Facts, tensors: Sequence[int]) -> str:
+    """Return the lines that freeze parameters."""
+    names, more = coded(facts, tensors)
+    return "\n".join(f"{name}.requires_grad_(False)" for name in names) + more
 
 
 def listed(names: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from minigrad_widgets.doctor.facts import Facts, at_of
 from minigrad_widgets.doctor.findings import Finding, Mend, Place, line_at
 from minigrad_widgets.doctor.library import Named, found_in, is_helper, is_module
-from minigrad_widgets.doctor.rules.cuts import listed
+from minigrad_widgets.doctor.rules.cuts import frozen, listed
 from minigrad_widgets.doctor.source import (
     assigned,
     body_of,
@@ -126,7 +126,8 @@ def standing(facts: Facts, named: Named) -> Iterator[Finding]:
              or assigned(facts.program, name, "its learning rate is 0")) + steps_at(facts, optimizer)
     what = name if whole else f"group {still[0]} of {name}"
     numbers = (facts.recording.numbers.get(id(p)) for p in held)
-    named_so = listed(facts.name(t) for t in numbers if t is not None and t in facts.leaves_with_gradient)
+    reached = [t for t in numbers if t is not None and t in facts.leaves_with_gradient]
+    named_so = listed(map(facts.name, reached))
     texts = [body, *(body_of(each)[1] for each in facts.functions)]
     if any(is_helper(value) for value in facts.names.values()) or any(map(sets_rates, texts)):
         yield Finding("nothing-moves", "note", f"The learning rate of {what} is 0 in all "
@@ -136,7 +137,7 @@ def standing(facts: Facts, named: Named) -> Iterator[Finding]:
         yield Finding("nothing-moves", "note", f"{named_so} stay as they are, since the learning rate of {what} is 0, "
                       "as the program says.", where, {"lr": 0.0},
                       [Mend("Freeze them instead, which saves computing their gradients.",
-                            "parameter.requires_grad_(False)")], OPTIMIZERS)
+                            frozen(facts, reached))], OPTIMIZERS)
     else:
         yield Finding("nothing-moves", "error" if whole else "warning", f"The learning rate of {what} is 0: it steps, "
                       f"and changes nothing{'' if whole else f' of {named_so}'}.", where, {"lr": 0.0},

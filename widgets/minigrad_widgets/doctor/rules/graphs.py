@@ -171,5 +171,6 @@ def size(count: int) -> str:
     """Return a number of bytes as text."""
     for unit, scale in (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= scale:
-            return f"{count / scale:.3g} {unit}"
+            found = count / scale
+            return f"{f'{found:.3g}' if found < 100 else round(found)} {unit}"
     return f"{count} bytes"

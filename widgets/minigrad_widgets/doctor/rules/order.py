@@ -10,7 +10,7 @@ from typing import Any
 from minigrad_widgets.doctor.facts import Facts
 from minigrad_widgets.doctor.findings import Finding, Mend, line_at
 from minigrad_widgets.doctor.library import Loose
-from minigrad_widgets.doctor.rules.cuts import listed
+from minigrad_widgets.doctor.rules.cuts import coded, frozen, in_code, listed
 from minigrad_widgets.doctor.source import assigned, attribute_line, body_of
 from minigrad_widgets.doctor.teaching import ACCUMULATION, MODULES, OPTIMIZERS, ORDER
 from minigrad_widgets.doctor.watch import Call
@@ -27,12 +27,13 @@ def held(facts: Facts) -> Iterator[Finding]:
         return
     where = [p for name, _ in facts.optimizers for p in assigned(facts.program, name, "given its parameters here")]
     where += [p for call in facts.of_kind("step")[:1] for p in line_at(facts.trace, call.at, "steps here")]
-    outside = [facts.name(t) for t in sorted(outside_of(facts))]
-    if outside:
-        yield Finding("not-in-optimizer", "warning", f"{listed(outside)} got a gradient, but no optimizer holds it: it "
-                      "will never change.", where, {"parameters": len(outside)},
-                      [Mend("Pass it to the optimizer.", "optimizer.add_param_group({\"params\": [parameter]})"),
-                       Mend("Or freeze it, which saves computing its gradient.", "parameter.requires_grad_(False)")],
+    if outside := sorted(outside_of(facts)):
+        names, more = coded(facts, outside)
+        whole = f"{facts.optimizers[0][0]}.add_param_group({{\"params\": [{', '.join(names)}]}}){more}"
+        yield Finding("not-in-optimizer", "warning", f"{listed(map(facts.name, outside))} got a gradient, but no "
+                      "optimizer holds it: it will never change.", where, {"parameters": len(outside)},
+                      [Mend("Pass it to the optimizer.", whole),
+                       Mend("Or freeze it, which saves computing its gradient.", frozen(facts, outside))],
                       OPTIMIZERS)
     for each in facts.loose:
         if loose_outside(facts, each):
@@ -42,7 +43,7 @@ def held(facts: Facts) -> Iterator[Finding]:
                           attribute_line(each.owner, each.attribute, "made here") or where, {},
                           [Mend("Make it a parameter.", f"self.{each.attribute} = nn.Parameter({each.attribute})"),
                            Mend("Or leave it as it is, without a gradient.",
-                                f"{each.name}.requires_grad_(False)")], MODULES)
+                                f"{in_code(each.name)}.requires_grad_(False)")], MODULES)
     own = {id(p) for _, model in facts.models for p in model.parameters()}
     for name, optimizer in facts.optimizers:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
