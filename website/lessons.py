@@ -26,7 +26,7 @@ TO_BINDER = '<p class="needs-python">This needs Python: <a href="{launch}">solve
 STILL_NOTE = "*If nothing runs where you read this"  # it stands above the still picture of a lesson
 RUN_AND_CLICK = re.compile(r"Run the next cell \(Shift\+Enter\),\s+click the picture")
 CLICK = "Click the picture below"  # what has been run needs no Shift+Enter
-TO_HEADING = re.compile(r"(\]\([\w.]*#)(\S+)(\)(?:[.,]|$))", re.MULTILINE)  # a link to a heading, as JupyterLab has it
+TO_HEADING = re.compile(r"(\]\([\w.]*#)(\S+)(\)(?=[.,\s]|$))", re.MULTILINE)  # a link to a heading as JupyterLab has it
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
 
