@@ -1,6 +1,6 @@
 """The way through the lessons: the order in which they are read, and the cell at the end of each that leads on.
 
-A lesson keeps its number for good; one that was written later says where it belongs. The last cell of a lesson, which
+A lesson keeps its number for good; one that was written later stands where it belongs. The last cell of a lesson, which
 `minigrad_lessons.build` adds, leads to the lessons before and after it, to its puzzles, its terms, and the questions
 that it answers.
 """
@@ -14,8 +14,6 @@ from nbformat.v4 import new_markdown_cell
 
 from minigrad_lessons.questions import ANSWERS, IN_SHORT, QUESTIONS
 
-AFTER = {17: 3, 18: 8, 19: 11, 22: 12}  # lessons that are not read in the order of the numbers, and the one before each
-
 # The way through the course: what a stage is about, and its lessons.
 STAGES = (
     ("Begin", (0, 1, 2)),
@@ -25,6 +23,7 @@ STAGES = (
     ("Train, and differentiate again", (11, 19, 12, 22, 13)),
     ("Beyond one process and one engine", (14, 15, 16, 21)),
 )
+ORDER = [number for _, lessons in STAGES for number in lessons]
 LEADS_ON = "leads-on"  # the id of the last cell
 PUZZLES = 21  # the number of the notebook of puzzles
 # The lesson whose ideas solve a puzzle, by the puzzle's number.
@@ -37,12 +36,16 @@ TERM = re.compile(r"^- (\*\*.+?\*\*: .+?) Lessons? ([\d, and]+)[.;]", re.MULTILI
 
 def in_order(numbers: Iterable[int]) -> list[int]:
     """Put the numbers of lessons in the order in which they are read."""
-    return sorted(numbers, key=lambda number: (AFTER.get(number, number), number))
+    return sorted(numbers, key=ORDER.index)
 
 
 def place(number: int) -> int:
     """Return the number that a lesson would have if all were numbered in the order in which they are read."""
-    return AFTER[number] + 1 if number in AFTER else number
+    def keeps(at: int) -> bool:  # no lesson that is read later has a lower number
+        return ORDER[at] == min(ORDER[at:])
+
+    at = ORDER.index(number)
+    return number if keeps(at) else 1 + max(ORDER[before] for before in range(at) if keeps(before))
 
 
 @dataclass(frozen=True)
