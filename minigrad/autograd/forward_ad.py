@@ -145,6 +145,7 @@ class ThreadLevels(threading.local):
 
     levels: tuple[Tangents, ...] = ()  # the innermost last; an op's tangents are computed in the levels around its own
     kept: tuple[Any, ...] | None = None  # what the last custom Function saved for its `jvp`
+    refused: str | None = None  # why no level can be entered now, if none can
     plain_call: bool = False  # whether the next `Function.apply` is what its wrappers call
     call: FunctionCall  # the last call of a custom Function
 
@@ -508,18 +509,13 @@ applied.innermost = True  # type: ignore[attr-defined]  # transforms decide firs
 
 
 class AllLevels:
-    """The levels that are on in the process: the first wraps all ops; the first op after the last unwraps them.
-
-    `refused` says why no level can be entered now, if none can.
-    """
-
-    refused: str | None = None
+    """The levels that are on in the process: the first wraps all ops; the first op after the last unwraps them."""
 
     @classmethod
     def push(cls) -> Tangents:
         """Enter one more level in this thread. Raises RuntimeError while `minigrad.compile` traces a step."""
-        if cls.refused is not None:
-            raise RuntimeError(cls.refused)
+        if STATE.refused is not None:
+            raise RuntimeError(STATE.refused)
         level = Tangents()
         STATE.levels = (*STATE.levels, level)
         CARRYING.need(1)

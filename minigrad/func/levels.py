@@ -8,8 +8,9 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
+from minigrad._base.locks import new_lock
 from minigrad.autograd.forward_ad import wrap_apply
 from minigrad.backends.batched import CURRENT, Level
 from minigrad.core import Tensor
@@ -27,20 +28,25 @@ class AllTransforms:
     """How many levels are on in the process, and what custom Functions do then."""
 
     count = 0
+    lock = new_lock()
     rule: Callable[..., Any]  # a wrapper around `Function.apply`, set by `custom_functions.py`
+    refusing: ClassVar[dict[str, Any]] = {}  # the methods of Tensor that refuse, by name
 
     @classmethod
     def add(cls, number: int) -> None:
-        before, cls.count = cls.count, cls.count + number
-        if before and cls.count:
-            return
-        wrap_apply(cls.rule, cls.count > 0)
-        for name, message in REFUSED.items():
-            method = vars(Tensor)[name]
-            if cls.count:
-                setattr(Tensor, name, refusing(method, message))
-            elif hasattr(method, "refuses"):  # else somebody has wrapped it since, and refuses nothing more
-                setattr(Tensor, name, method.__wrapped__)
+        """Count one more level, or with -1 one less; the first installs what all need, the last removes it."""
+        with cls.lock:
+            before, cls.count = cls.count, cls.count + number
+            if before and cls.count:
+                return
+            wrap_apply(cls.rule, cls.count > 0)
+            for name, message in REFUSED.items():
+                method = vars(Tensor)[name]
+                if cls.count:
+                    cls.refusing[name] = refusing(method, message)
+                    setattr(Tensor, name, cls.refusing[name])
+                elif method is cls.refusing[name]:  # else somebody has wrapped it since, and it refuses nothing more
+                    setattr(Tensor, name, method.__wrapped__)
 
 
 STACK = Stack()
@@ -63,7 +69,6 @@ def refusing(method: Callable[..., Any], message: str) -> Callable[..., Any]:
             raise RuntimeError(message)
         return method(*args, **options)
 
-    call.refuses = True  # type: ignore[attr-defined]  # what marks it
     return call
 
 

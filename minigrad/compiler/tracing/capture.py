@@ -18,7 +18,6 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from minigrad._base.dtype import BFLOAT16, Size
-from minigrad.autograd.forward_ad import AllLevels
 from minigrad.backends.random import DEFAULT
 from minigrad.compiler.program.source import view
 from minigrad.compiler.program.statements import Memory, View
@@ -27,9 +26,6 @@ from minigrad.compiler.tracing.instrumentation import random_state_kept, release
 from minigrad.compiler.tracing.trace import HALF, GraphBreak, Slot, Trace, TracedArray
 from minigrad.core import LOCAL, Node, Tensor, counter_of, edge_target, engine, extras_of, plain
 from minigrad.history.views import MANY
-
-NO_TANGENTS = ("minigrad.compile cannot take a step that uses forward mode: jvp, jacfwd, hessian or dual_level. Call "
-               "these outside of the compiled function")
 
 
 class ReturnValue:
@@ -250,7 +246,6 @@ class CapturedCall:
             return function(*args, **kwargs)
         try:
             with tracing(trace, self.slots, self.every, self.survey.options):
-                AllLevels.refused = NO_TANGENTS
                 result = function(*args, **kwargs)
                 self.look_at(result)
             trace.refuse(self.survey.refused)
@@ -263,7 +258,6 @@ class CapturedCall:
                 self.results.tensors.clear()
                 gc.collect()  # who still has a traced tensor afterwards is no cycle of a graph
         finally:
-            AllLevels.refused = None
             found = release_traced()
         self.whole = trace.broken is None
         if self.whole and self.unexpected(found, result):

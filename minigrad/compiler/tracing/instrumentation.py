@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 from minigrad._base.contexts import contextmanager, ensure
 from minigrad._base.dtype import BFLOAT16
 from minigrad._base.locks import new_lock
-from minigrad.autograd import _api
+from minigrad.autograd import _api, forward_ad
 from minigrad.backends import draws, registry
 from minigrad.backends.random import DEFAULT, Stream
 from minigrad.backends.registry import HOST
@@ -24,6 +24,9 @@ from minigrad.compiler.tracing.trace import HALF, Active, Slot, Trace, TracedArr
 from minigrad.core import UNUSUAL, Node, Packed, Tensor, engine
 from minigrad.core.engine import start_grads
 from minigrad.ops._dispatch.op_wrappers import OPS
+
+NO_TANGENTS = ("minigrad.compile cannot take a step that uses forward mode: jvp, jacfwd, hessian or dual_level. Call "
+               "these outside of the compiled function")
 
 
 class Module:
@@ -200,7 +203,8 @@ def tracing(trace: Trace, slots: Sequence[Slot], tensors: Sequence[Tensor], opti
     changes: list[tuple[Any, str, Any]] = [
         (draws, "drawn", traced_draw), (BFLOAT16, "type", breaking_bfloat16(trace, BFLOAT16.type)),
         (engine, "start_grads", adopting_start_grads), (_api, "start_grads", adopting_start_grads),
-        (Stream, "state_bytes", traced_state_bytes), (Stream, "set_state_bytes", traced_set_state_bytes)]
+        (Stream, "state_bytes", traced_state_bytes), (Stream, "set_state_bytes", traced_set_state_bytes),
+        (forward_ad.STATE, "refused", NO_TANGENTS)]  # of this thread
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
     trace.drawn_until = state_bytes(DEFAULT)
     backend: Any = TracingBackend()  # it has no graphs, events, statistics

@@ -36,8 +36,13 @@ def function(m, **rules):
             x, y = ctx.saved_tensors
             return 2 * x * y * x_t + x * x * y_t
 
-    return type(Scaled)("Scaled", (Scaled,), {key: staticmethod(value) if callable(value) else value
-                                             for key, value in rules.items()})
+    return with_rules(Scaled, rules)
+
+
+def with_rules(cls, rules):
+    """The class with the rules as its own attributes, and its name."""
+    return type(cls)(cls.__name__, (cls,), {key: staticmethod(value) if callable(value) else value
+                                            for key, value in rules.items()})
 
 
 def with_rule(m, notes=None):
@@ -245,8 +250,7 @@ def doubled(m, **rules):
         def backward(ctx, g):
             return g * 2
 
-    return type(Doubled)("Doubled", (Doubled,), {key: staticmethod(value) if callable(value) else value
-                                              for key, value in rules.items()})
+    return with_rules(Doubled, rules)
 
 
 @pytest.mark.parametrize("rules", [{"generate_vmap_rule": True}, {"vmap": lambda info, in_dims, x: (x * 2, None)}],
