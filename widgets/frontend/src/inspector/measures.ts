@@ -159,10 +159,12 @@ export class SummaryTable {
   }
 
   #follow(): void {
-    for (const box of this.graph.groups.members.keys()) {
-      const scopes = chain(this.trace, box < 0 ? (this.trace.scopes?.[-1 - box]?.parent ?? undefined) : this.trace.nodes[box]?.scope);
-      for (const scope of scopes) this.#open.add(boxOf(scope));
-    }
+    for (const box of this.graph.groups.members.keys()) this.#openAround(box);
+  }
+
+  #openAround(box: BoxId): void {
+    const scopes = chain(this.trace, box < 0 ? (this.trace.scopes?.[-1 - box]?.parent ?? undefined) : this.trace.nodes[box]?.scope);
+    for (const scope of scopes) this.#open.add(boxOf(scope));
   }
 
   /** All modules and ops as a tree, made when it is first looked at. */
@@ -265,10 +267,7 @@ export class SummaryTable {
   /** Opens what is around the chosen entry, and scrolls the table to it, not the page. */
   #reveal(): void {
     const entry = this.#all.find(({ box }) => box === this.#chosen);
-    if (entry) {
-      const scopes = chain(this.trace, entry.box < 0 ? (this.trace.scopes?.[-1 - entry.box]?.parent ?? undefined) : this.trace.nodes[entry.box]?.scope);
-      for (const scope of scopes) this.#open.add(boxOf(scope));
-    }
+    if (entry) this.#openAround(entry.box);
     this.#arrange();
     const at = this.#shown.findIndex(({ box }) => box === this.#chosen);
     const { scrollTop, clientHeight } = this.#body;
