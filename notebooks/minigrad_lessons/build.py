@@ -34,8 +34,9 @@ from minigrad_lessons.same_in_torch import TRANSCRIPTS, fingerprint, printed, py
 NotebookNode = Any  # nbformat has no types
 
 NOTEBOOKS = Path(__file__).parents[1]
+CHECKOUT = NOTEBOOKS.parent
 SOURCES = NOTEBOOKS / "src"
-EXECUTED = NOTEBOOKS.parent / "tests" / "lessons" / "executed"
+EXECUTED = CHECKOUT / "tests" / "lessons" / "executed"
 STILL = "still.png"  # the name of the attachment
 KEPT = ("text/plain", "text/html", "image/png")
 MARK = re.compile(r"^# %%(?P<markdown> \[markdown\])? id=(?P<id>[\w-]+)(?: tags=(?P<tags>\S+))?$")
@@ -110,12 +111,13 @@ def without_outputs(notebook: NotebookNode) -> NotebookNode:
 
 
 @cache
-def course() -> Course:
-    """What the lessons can lead to."""
-    cells = {source.stem: read_source(source.read_text(encoding="utf-8")).cells for source in SOURCES.glob("*.py")}
+def course(checkout: Path = CHECKOUT) -> Course:
+    """What the lessons can lead to. A checkout has their sources and the glossary, an installed package has neither."""
+    sources = (checkout / "notebooks" / "src").glob("*.py")
+    cells = {source.stem: read_source(source.read_text(encoding="utf-8")).cells for source in sources}
     titles = {name: str(lesson[0].source).partition("\n")[0].removeprefix("# ") for name, lesson in cells.items()}
     puzzles = "\n\n".join(cell.source for name, lesson in cells.items() if int(name[:2]) == PUZZLES for cell in lesson)
-    return Course(titles, puzzles, (NOTEBOOKS.parent / "docs" / "glossary.md").read_text(encoding="utf-8"))
+    return Course(titles, puzzles, (checkout / "docs" / "glossary.md").read_text(encoding="utf-8"))
 
 
 def build(source: Path) -> None:

@@ -22,7 +22,7 @@ from matplotlib.image import imread
 
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
 from minigrad_lessons.build import EXECUTED, KEPT, course, without_outputs
-from minigrad_lessons.path import LEADS_ON, place, with_way_on
+from minigrad_lessons.path import LEADS_ON, Course, place, with_way_on
 from minigrad_lessons.questions import ANSWERS, CLAIMS, CONTRADICTS
 from minigrad_lessons.questions import QUESTIONS as ASKED
 
@@ -164,10 +164,10 @@ def short(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
         yield f"{sum(words.values())} words; a lesson has at most {MOST_WORDS}"
 
 
-def leads_on(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+def leads_on(lesson: int, cells: list[Cell], course: Course) -> Iterator[Complaint]:
     """The last cell leads to other lessons, and says what is said elsewhere of what belongs to this one."""
-    name = next(name for name in course().titles if int(name[:2]) == lesson)
-    wanted = with_way_on(SimpleNamespace(cells=list(cells)), name, course()).cells[-1]
+    name = next(name for name in course.titles if int(name[:2]) == lesson)
+    wanted = with_way_on(SimpleNamespace(cells=list(cells)), name, course).cells[-1]
     if cells[-1].source != wanted.source:
         yield f"{cells[-1].id}: it does not lead on as it should; build the lesson again"
 
@@ -253,17 +253,17 @@ def one_line_each(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
 
 
 RULES: tuple[Rule, ...] = (parts_in_order, picture_first, predictions_above_reveals, beliefs_refuted, recall_spaced,
-                           short, outputs_keep, errors_meant, checks_open, questions_named, ids_stable, leads_on)
+                           short, outputs_keep, errors_meant, checks_open, questions_named, ids_stable)
 WORKSHOP_RULES: tuple[Rule, ...] = (picture_first, builds, short, outputs_keep, errors_meant, checks_open,
-                                    questions_named, ids_stable, leads_on)
+                                    questions_named, ids_stable)
 PUZZLE_RULES: tuple[Rule, ...] = (*WORKSHOP_RULES, one_line_each)
 
 
-def lint(given: Any, executed: Any, lesson: int) -> list[Complaint]:
-    """Everything that is against a rule in a lesson: as it is handed out, and as its executed copy has it."""
+def lint(given: Any, executed: Any, lesson: int, course: Course) -> list[Complaint]:
+    """Everything against a rule in a lesson of a course: as it is handed out, and as its executed copy has it."""
     rules = WORKSHOP_RULES if lesson in WORKSHOPS else PUZZLE_RULES if lesson in PUZZLES else RULES
     found = [complaint for rule in rules for complaint in rule(lesson, executed.cells)]
-    found += as_handed_out(given, executed)
+    found += [*leads_on(lesson, executed.cells, course), *as_handed_out(given, executed)]
     if "widgets" in executed.metadata or "widgets" in given.metadata:
         found.append("widget state is stored in the notebook's metadata")
     return found
@@ -285,7 +285,7 @@ def main() -> int:
     failed = False
     for path in map(Path, sys.argv[1:]):
         given, executed = (nbformat.read(each, as_version=4) for each in (path, EXECUTED / path.name))
-        for complaint in lint(given, executed, int(path.name[:2])):
+        for complaint in lint(given, executed, int(path.name[:2]), course()):
             failed = True
             print(f"{path.name}: {complaint}")
     return int(failed)

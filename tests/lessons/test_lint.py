@@ -10,13 +10,15 @@ import pytest
 from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
+from minigrad_lessons.build import course
 from minigrad_lessons.lint import lint
 from minigrad_widgets.pictures.canvas import Chart
 from minigrad_widgets.pictures.sketch import to_png
 from tests.lessons.answers import KEYS
-from tests.lessons.play import Notebook, executed, lesson
+from tests.lessons.play import ROOT, Notebook, executed, lesson
 
 FIRST = "01_tensors_and_leaves"
+COURSE = course(ROOT)  # of the checkout: the lessons may be installed elsewhere, without their sources
 
 
 def only_words() -> str:
@@ -32,7 +34,7 @@ EMPTY = only_words()
 
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_the_committed_lessons_keep_the_rules(name: str) -> None:
-    assert lint(lesson(name), executed(name), int(name[:2])) == []
+    assert lint(lesson(name), executed(name), int(name[:2]), COURSE) == []
 
 
 def place(notebook: Notebook, id: str) -> int:
@@ -135,7 +137,7 @@ def test_the_linter_finds(example: str) -> None:
     spoil, complaint = AGAINST[example]
     notebook = copy.deepcopy(executed(FIRST))
     spoil(notebook)
-    found = lint(lesson(FIRST), notebook, 1)
+    found = lint(lesson(FIRST), notebook, 1, COURSE)
     assert any(complaint in line for line in found), found
 
 
@@ -144,7 +146,7 @@ def test_the_linter_finds_what_is_missing_in_a_workshop() -> None:
     for each in notebook.cells:
         each.metadata["tags"] = [tag for tag in each.metadata.get("tags", []) if tag != "check"]
     cell(notebook, "setup").outputs.clear()
-    found = lint(lesson("00_build_it_yourself"), notebook, 0)
+    found = lint(lesson("00_build_it_yourself"), notebook, 0, COURSE)
     assert "there is no exercise" in found and "setup: the opening cell shows no inspector" in found, found
 
 
@@ -161,7 +163,7 @@ def test_the_linter_finds_in_the_puzzles(example: str) -> None:
     spoil, complaint = PUZZLES[example]
     notebook = copy.deepcopy(executed("21_puzzles"))
     spoil(notebook)
-    found = lint(lesson("21_puzzles"), notebook, 21)
+    found = lint(lesson("21_puzzles"), notebook, 21, COURSE)
     assert any(complaint in line for line in found), found
 
 
@@ -178,7 +180,7 @@ def test_the_linter_finds_in_what_is_handed_out(example: str) -> None:
     spoil, complaint = HANDED_OUT[example]
     notebook = copy.deepcopy(lesson(FIRST))
     spoil(notebook)
-    assert any(complaint in line for line in lint(notebook, executed(FIRST), 1))
+    assert any(complaint in line for line in lint(notebook, executed(FIRST), 1, COURSE))
 
 
 @pytest.mark.parametrize(("id", "complaint"), [
@@ -188,7 +190,7 @@ def test_recall_is_spaced(id: str, complaint: str) -> None:
     notebook = copy.deepcopy(executed("03_next_functions"))
     asked = cell(notebook, "recall")
     asked.source = re.sub(r"recall\(\"q2\.\d\"", f'recall("{id}"', asked.source)
-    found = lint(lesson("03_next_functions"), notebook, 3)
+    found = lint(lesson("03_next_functions"), notebook, 3, COURSE)
     assert any(complaint in line for line in found), found
 
 
@@ -199,4 +201,4 @@ def test_recall_is_spaced(id: str, complaint: str) -> None:
 def test_three_digits_are_counted_as_people_count_them(text: str, wrong: bool) -> None:
     notebook = copy.deepcopy(executed(FIRST))
     prints(notebook, text)
-    assert bool(lint(lesson(FIRST), notebook, 1)) is wrong
+    assert bool(lint(lesson(FIRST), notebook, 1, COURSE)) is wrong
