@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from math import hypot
 from typing import Any
 
-__all__ = ["Data", "Maybe", "Names", "brief", "broken", "few", "inline", "listed", "memory_text", "number", "op_name", "piled",
-           "shape_text", "tensor_text"]
+__all__ = ["Data", "Maybe", "Names", "brief", "broken", "few", "inline", "listed", "memory_text", "number",
+           "op_name", "piled", "shape_text", "tensor_text"]
 
 Data = dict[str, Any]  # a trace or one of its records, as `Trace.to_dict` gives it
 Maybe = int | None

@@ -68,7 +68,8 @@ class Report:
             parts.append(bars("Norm of the gradient, from the loss down (logarithmic, in the last step)",
                               self.gradients, "{:.3g}".format, log=True))
         if self.held:
-            parts.append(bars(f"Bytes held at the peak, {memory_text(sum(self.held.values()))} in all", self.held, memory_text))
+            total = memory_text(sum(self.held.values()))
+            parts.append(bars(f"Bytes held at the peak, {total} in all", self.held, memory_text))
         return "".join([*parts, quiet(self.notes)])
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:

@@ -141,8 +141,9 @@ def memory(facts: Facts) -> Iterator[Finding]:
     if len(by_line) < 3 or most * 2 <= total:
         return
     path = facts.path(nodes[at]) or facts.nodes[nodes[at]]["name"]
-    yield Finding("memory-hog", "note", f"{path} holds {memory_text(most)} of the {memory_text(total)} that are saved for the "
-                  f"backward pass. Checkpointing this line would free up to {memory_text(most)} until the pass needs it.",
+    yield Finding("memory-hog", "note", f"{path} holds {memory_text(most)} of the {memory_text(total)} that are saved "
+                  f"for the backward pass. Checkpointing this line would free up to {memory_text(most)} until the pass "
+                  "needs it.",
                   line_at(facts.trace, at, "saved here"), {"bytes": most, "of": total},
                   [Mend("Checkpoint it: it is computed twice and saved once.",
                         "h = checkpoint(block, x, use_reentrant=False)")], CHECKPOINT)
