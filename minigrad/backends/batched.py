@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from minigrad._base.dtype import BFLOAT16
 from minigrad.backends import registry
 from minigrad.backends.registry import BACKEND_OF
 
-__all__ = ["BACKEND", "Batched", "Level", "NoRule", "batched_at", "beside", "check_randomness",
-           "for_examples", "in_all_examples", "innermost", "make_ready", "outside", "refuse_masks", "view_at"]
+__all__ = ["BACKEND", "Batched", "Level", "NoRule", "batched_at", "beside", "check_randomness", "for_examples",
+           "in_all_examples", "in_batches", "innermost", "make_ready", "outside", "refuse_masks", "view_at"]
 
 ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
         "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere inside "
@@ -39,8 +40,11 @@ IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because
             "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
             "not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. "
             "If said operator is being called inside the PyTorch framework, please file a bug report instead.")
-RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-          "randomness flags on vmap or perform the randomness operation out of vmap")
+NO_DRAWS = {  # by what a level says of random draws
+    "error": "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+             "'different' randomness flags on vmap or perform the randomness operation out of vmap",
+    "of passes": "vmap: We do not yet support calling random operations inside of vmap. Please perform random "
+                 "operations outside of vmap as a workaround"}
 SAME_OF_BATCH = ("Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
                  "with functorch")
 MASK = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
@@ -240,6 +244,11 @@ def innermost(values: Any) -> Level | None:
     return found
 
 
+def in_batches(array: Any) -> bool:
+    """Whether there are batches of such arrays: not of those of a device, and not of bfloat16."""
+    return registry.on_host(BACKEND_OF.get(type(array))) and array.dtype is not BFLOAT16
+
+
 def batched_at(value: Any, level: Level | None) -> bool:
     """Whether a value is a batch of this level."""
     return type(value) is Batched and value.level is level
@@ -405,8 +414,9 @@ BACKEND: Any = BatchBackend()  # what a device has to itself, memory and streams
 
 def check_randomness() -> None:
     """Raise PyTorch's RuntimeError if random numbers are not allowed here."""
-    if any(level.randomness == "error" for level in CURRENT.inside):
-        raise RuntimeError(RANDOM)
+    for level in CURRENT.inside:
+        if level.randomness in NO_DRAWS:
+            raise RuntimeError(NO_DRAWS[level.randomness])
 
 
 def for_examples(draw: Callable[..., Any], shape: Any, parameters: tuple[Any, ...]) -> Any:
