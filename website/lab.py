@@ -170,6 +170,8 @@ def _our_wheels(folder: Path) -> tuple[Path, Path]:
             for entry in whole.infolist():
                 apart = entry.filename.startswith("minigrad_lessons/notebooks/")
                 (texts if apart else code).writestr(entry, whole.read(entry), zipfile.ZIP_DEFLATED, 9)
+            texts.writestr(f"minigrad_notebooks-{__version__}.dist-info/METADATA",
+                           f"Metadata-Version: 2.1\nName: minigrad-notebooks\nVersion: {__version__}\n")
     return ours, notebooks
 
 
