@@ -56,7 +56,7 @@ def test_another_lesson_and_what_was_changed_is_kept(lite: Lite) -> None:
     assert len(lite.errors()) == raised(SECOND), lite.errors()
     card = lite.page.locator(".mg-question-card").first
     card.locator(".mg-field").fill("(2, 3)")
-    card.locator(".mg-answer").click()
+    card.locator(".mg-field").press("Enter")
     expect(card).to_contain_text("(2, 3): right.", timeout=PATIENCE)
     write_note(lite.page)
     lite.show(SECOND)
