@@ -24,7 +24,7 @@ from minigrad._base.nested import mapped
 from minigrad._base.warnings import warn
 from minigrad.autograd.forward_ad import BORN, carrying, replaced, tensors_in
 from minigrad.backends import batched_rules
-from minigrad.backends.batched import CURRENT, RULES, Batched, Level, NoRule, batched_at, innermost, make_ready
+from minigrad.backends.batched import CURRENT, DYNAMIC, RULES, Batched, Level, NoRule, batched_at, innermost, make_ready
 from minigrad.core import LOCAL, Node, Tensor, counter_of, record1
 from minigrad.core.tensor import next_sequence_nr
 from minigrad.func.levels import entered_on_stack
@@ -241,5 +241,5 @@ def joined(level: Level, results: list[Any], name: str) -> Any:
     if not isinstance(first, Tensor):
         return first
     if any(each.array.shape != first.array.shape for each in results):
-        raise NoRule(batched_rules.DYNAMIC.format(f"aten::{name.lower()}"))
+        raise NoRule(DYNAMIC.format(f"aten::{name.lower()}"))
     return Enter.forward(stack(results), level, 0)
