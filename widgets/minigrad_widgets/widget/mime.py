@@ -13,7 +13,7 @@ LONGEST = 600  # characters of an alternative text
 
 
 def view_of(widget: Any) -> dict[str, Any]:
-    """Return what an output holds of a widget: the id of its model, as ipywidgets 8 says it, and 7 (Colab's) does not."""
+    """Return what an output holds of a widget: the id of its model, as ipywidgets 8 says it; 7, Colab's, does not."""
     return if_run({VIEW: {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}})
 
 
@@ -28,8 +28,8 @@ def if_run(data: dict[str, Any]) -> dict[str, Any]:
 def is_unattended() -> bool:
     """Whether a program runs this notebook and nobody looks on: nbconvert, papermill, whatever else uses nbclient.
 
-    It tells the kernel to keep its history in memory, which no front end does; a kernel that cannot write a file does so
-    untold. `MINIGRAD_LIVE=1` says that a front end shows the notebook later.
+    It tells the kernel to keep its history in memory, which no front end does; a kernel that can write no file does
+    so untold. `MINIGRAD_LIVE=1` says that a front end shows the notebook later.
     """
     running = getattr(builtins, "get_ipython", lambda: None)()  # there while IPython runs a cell
     told = getattr(running, "config", {}).get("HistoryManager", {}).get("hist_file")
