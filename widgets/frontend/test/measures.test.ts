@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { render } from "../src/index";
 import { parseTrace } from "../src/trace/file";
-import { rootMeanSquare, sizeClass, sizeOf } from "../src/trace/format";
+import { bytes, rootMeanSquare, sizeClass, sizeOf } from "../src/trace/format";
 import { inLines, inWords, measureText, middle, Rows, sizeIn, type Row } from "../src/trace/rows";
 import { FakeModel } from "./fake";
 import type { Scalar, Trace } from "../src/trace/types";
@@ -46,14 +46,18 @@ it("sorts gradients by the root mean square of their entries", () => {
 it("writes what a box did with units, in as many letters as there are, the chosen measure first", () => {
   expect(measureText(ROW, "forward")).toBe("2.72 s");
   expect(measureText({ ...ROW, forward: 2e-6, saved: 2048, flops: 3072, gradient: 2 }, "forward")).toBe("2 µs");
-  expect([measureText({ ...ROW, saved: 2048 }, "saved"), measureText({ ...ROW, flops: 3072 }, "flops"), measureText({ ...ROW, gradient: "nan" }, "gradient")]).toEqual(["2.0 kB", "3.07 kFLOP", "nan"]);
+  expect([measureText({ ...ROW, saved: 2048 }, "saved"), measureText({ ...ROW, flops: 3072 }, "flops"), measureText({ ...ROW, gradient: "nan" }, "gradient")]).toEqual(["2 KiB", "3.07 kFLOP", "nan"]);
   expect(measureText({ ...ROW, parameters: 0 }, "parameters")).toBe("");
-  expect(inLines(ROW, [30, 30], null)).toEqual(["[2, 16, 32] · 152k params", "2.7 s · 1.7 MB · ‖∇‖ 0.67"]);
+  expect(inLines(ROW, [30, 30], null)).toEqual(["[2, 16, 32] · 152k params", "2.7 s · 1.7 MiB · ‖∇‖ 0.67"]);
   expect(inLines(ROW, [21], null)).toEqual(["[2, 16, 32] · 2.7 s"]);
-  expect(inLines(ROW, [30, 30], "saved")[0]).toMatch(/^1\.7 MB/);
+  expect(inLines(ROW, [30, 30], "saved")[0]).toMatch(/^1\.7 MiB/);
   expect(inLines(ROW, [0], null)).toEqual([""]);
-  expect(inWords({ ...ROW, forward: null, backward: null })).toBe("output [2, 16, 32], saved bytes 1.7 MB, FLOPs of the ops 10.8 MFLOP, parameters 152k, norm of the gradient 0.67");
+  expect(inWords({ ...ROW, forward: null, backward: null })).toBe("output [2, 16, 32], saved bytes 1.69 MiB, FLOPs of the ops 10.8 MFLOP, parameters 152k, norm of the gradient 0.67");
   expect(middle("transformer.h.0.attn.c_proj.weight", 20)).toBe("transform…roj.weight");
+});
+
+it.each([[0, "0 B"], [512, "512 B"], [1023, "1023 B"], [1024, "1 KiB"], [1152, "1.12 KiB"], [1536, "1.5 KiB"], [102_912, "100 KiB"], [1_023_000, "999 KiB"], [1_048_000, "1023 KiB"], [2 ** 20, "1 MiB"], [3 * 2 ** 40, "3 TiB"]])("writes %d bytes as Python does", (count, text) => {
+  expect(bytes(count)).toBe(text);
 });
 
 it("knows times only where they were recorded, and nothing of a trace without rows", () => {

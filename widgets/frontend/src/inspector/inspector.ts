@@ -16,7 +16,7 @@ import { Colour, SummaryTable } from "./measures";
 import { Memory } from "./memory";
 import { NodeList } from "./nodelist";
 import type { Link } from "../page/link";
-import { noteLine, Panes, QueueStrip, Ribbon } from "./panes";
+import { banner, noteLine, Panes, QueueStrip, Ribbon } from "./panes";
 import { Share } from "../page/share";
 import { SlideView, WholeWindow } from "../page/slide";
 import { Transport } from "../page/transport";
@@ -143,7 +143,7 @@ export class Inspector {
     panes.element.append(this.#called.card, ...(this.#values ? [this.#values.element] : []));
     this.#panes = panes.element;
     const foot = html("div", { class: "mg-foot" }, this.#queue.element, this.#memory.element, this.#transport.element, this.#growing.element, ...noteLine(this.#trace));
-    this.element.append(head, ...(this.#numbers ? [this.#numbers.bar] : []), this.#ask.element, panes.element, foot);
+    this.element.append(head, ...banner(this.#trace), ...(this.#numbers ? [this.#numbers.bar] : []), this.#ask.element, panes.element, foot);
   }
 
   #tabList(): HTMLElement {
