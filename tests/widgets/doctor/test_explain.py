@@ -125,4 +125,5 @@ def test_what_cannot_be_called() -> None:
 
 def test_it_is_a_page_too() -> None:
     page = explanation("inplace_on_saved__exp", "minigrad").to_html()
-    assert "y.add_(1)" in page and "<script src" not in page and "http" not in page
+    assert "y.add_(1)" in page and "<script src" not in page
+    assert re.findall(r"(\S+)http", page) == ["href='"]  # of the lesson: it is requested by who follows it
