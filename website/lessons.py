@@ -13,6 +13,7 @@ from mdit_py_plugins.anchors.index import slugify
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
+from website.cells import add_cells
 from website.pages import REPOSITORY, ROOT
 from website.sheets import SHEETS
 
@@ -49,6 +50,8 @@ def copy_lessons(target: Path, version: str, lab: bool) -> None:
             launch = LAUNCH.format(project=PROJECT, version=version, name=path.name)
             _make_answerable(notebook, launch, path.stem, HERE.format(name=path.name) if lab else "")
             make_live(notebook, path.stem)
+            if lab:
+                add_cells(notebook)
             nbformat.write(notebook, target / path.name)
 
 
