@@ -36,7 +36,7 @@ def tables(results: dict[str, Any]) -> str:
         cells = []
         for tool in TOOLS:
             found = results.get(f"{model} {tool}", {"error": "not run"})
-            cells.append(f"{found['seconds']:.1f}" if "seconds" in found else "failed")
+            cells.append(f"{found['seconds']:.2g}" if "seconds" in found else "failed")
             if "error" in found:
                 failures.append(f"- {titles[tool]}, {title}: `{found['error'].replace('`', chr(39))}`")
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
