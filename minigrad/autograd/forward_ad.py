@@ -71,7 +71,7 @@ JVP_COUNT = "Function's jvp returned an invalid number of forward gradients (exp
 ELEMENTWISE = (OfOne, OfTwo, OfNumber, ByNumber)
 POINTWISE = ("minigrad.ops.pointwise.", "minigrad.ops.activation")
 NOT_POINTWISE = {"GluBackward0", "PreluKernelBackward0"}
-LINEAR = ("minigrad.ops.shape.", "minigrad.func.batching")
+LINEAR = ("minigrad.ops.shape.", "minigrad.func.batching", "minigrad.func.data")
 LINEAR_OPS = {"CloneBackward0", "ToCopyBackward0", "CopyBackwards", "SumBackward0", "SumBackward1", "MeanBackward0",
               "MeanBackward1"}
 PRODUCTS = {  # by name: which of the op's tensors is added to the product, None: none

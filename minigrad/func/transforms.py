@@ -108,9 +108,10 @@ def refilled(tree: Any, values: Iterator[Any]) -> Any:
 
 # ---- Reverse mode.
 class ThreadLevels(threading.local):
-    """The level of reverse mode whose function is running."""
+    """What a thread does for the levels of reverse mode: `level` is the one whose function is running."""
 
     level: "Reverse | None" = None
+    passing: "Reverse | None" = None  # the one that a backward pass is for
 
 
 STATE = ThreadLevels()
@@ -182,7 +183,12 @@ class Reverse:
         if pairs:
             roots, given = zip(*pairs, strict=True)
             recorded = self.recorded and self.reaches_out([*roots, *[each for each in given if each is not None]])
-            found = run_backward(roots, start_grads(roots, given), keep_graph or recorded, recorded, self.inputs, True)
+            before, STATE.passing = STATE.passing, self
+            try:
+                found = run_backward(roots, start_grads(roots, given), keep_graph or recorded, recorded, self.inputs,
+                                     True)
+            finally:
+                STATE.passing = before
         return [zeros_like(each) if got is None else got
                 for got, each in zip(found, self.inputs, strict=True)]
 

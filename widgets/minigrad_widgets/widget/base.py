@@ -36,6 +36,8 @@ class Widget(anywidget.AnyWidget):
     _esm = (STATIC / "inspector.js").read_text(encoding="utf-8")
     _css = (STATIC / "inspector.css").read_text(encoding="utf-8")
 
+    _ipython_display_ = None  # in ipywidgets 7 it comes before the bundle below, with neither the text nor the picture
+
     STATE: ClassVar[tuple[str, ...]] = ()
     """The traits that make up the view, which a page of its own gets."""
     PICTURE: ClassVar[str] = ""

@@ -32,6 +32,7 @@ class QuestionCard(anywidget.AnyWidget):
 
     _esm = (STATIC / "card.js").read_text(encoding="utf-8")
     _css = (STATIC / "inspector.css").read_text(encoding="utf-8")
+    _ipython_display_ = None  # as in `Widget`
 
     face = traitlets.Dict(help="what stands on the card").tag(sync=True)
     said = traitlets.Dict(help="the last answer, and its number: the same may be given twice").tag(sync=True)

@@ -106,7 +106,7 @@ describe("share", () => {
     expect(address).toBe("https://example.org/play.html");
     const state = await stateOf(fragment);
     expect([state["step"], (state["trace"] as Trace).nodes.length]).toEqual([7, 2]);
-    expect(place.querySelector(".mg-said")?.textContent).toMatch(/^Copied: a link of [\d.]+ kB/);
+    expect(place.querySelector(".mg-said")?.textContent).toMatch(/^Copied: a link of [\d.]+ (B|KiB)/);
   });
 
   it("says that a recording is too large for a link", async () => {
@@ -114,7 +114,7 @@ describe("share", () => {
     trace.files[0]?.lines.push(...Array.from({ length: 3000 }, (_, at) => `${Math.sin(at)}`));
     const [link, place] = await copied(trace, "copy as link");
     expect(link).toBe("");
-    expect(place.querySelector(".mg-said")?.textContent).toMatch(/needs [\d.]+ kB, and a link holds 8 kB/);
+    expect(place.querySelector(".mg-said")?.textContent).toMatch(/needs [\d.]+ KiB, and a link holds 8 KiB/);
   });
 
   it("copies a page that holds the program, the style and the state", async () => {
