@@ -149,7 +149,7 @@ class Seen(Tracker):
         if base is not None:
             facts["base"] = self.tensor(base)
         elif counter is not None:
-            # A search of all tensors for each parameter would be quadratic, so one whose counter nobody shares has none.
+            # A search for each parameter would be quadratic: there is none if nobody shares the counter.
             others = self.tensors.values() if getrefcount(counter) > OWN else ()
             known = (w.number for w in others if w.number not in (None, number)
                      and (other := w()) is not None and other._version_counter is counter)

@@ -17,7 +17,6 @@ from typing import Any
 
 import traitlets
 
-from minigrad._base.contexts import ensure
 from minigrad.recorder import Trace, arithmetic, written
 from minigrad.trace.format import Names, few
 from minigrad.trace.sentences import describe
@@ -87,10 +86,14 @@ class Inspector(Widget):
                  ask: bool | Iterable[str | Mapping[str, Any]] = (), live: bool | None = None,
                  parts: Iterable[str] | None = None) -> None:
         refuse_too_many_events(trace)
-        with ensure(gc.enable if gc.isenabled() else gc.disable):
+        collects = gc.isenabled()
+        try:
             gc.disable()  # all that is made here stays: the collections of a large trace took longer than the rest
             questions, small = self._prepare(trace, ask)
             text = written(self._data)
+        finally:
+            if collects:
+                gc.enable()
         walks = lens in LENSES and lens not in ("traversal", "values")
         first = next(iter(trace.steps(lens if walks else "backward")), 0)
         if small and lens == "values":
@@ -100,7 +103,7 @@ class Inspector(Widget):
                          score={"right": 0, "answered": 0, "of": len(questions)})
 
     def _prepare(self, trace: Trace, ask: bool | Iterable[str | Mapping[str, Any]]) -> tuple[list[Any], Any]:
-        """Fill `_data`: the trace, and what Python adds to it; return the questions, and the calculation if it is small.
+        """Fill `_data`: the trace, and what Python adds to it; return the questions, and the calculation or None.
 
         Positions are those of what is drawn at first: the browser lays out what is unfolded later.
         """
