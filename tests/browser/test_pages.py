@@ -285,12 +285,10 @@ def test_the_legend_lies_over_nothing(page: Page, opened: Opened, width: int) ->
         expect(legend).to_be_visible()
         [drawn] = legend.evaluate_all(SIDES)
         assert not [part for part in parts.evaluate_all(SIDES) if overlap(drawn, part)]
-    for panel in ("nodetable", "summary", "outline"):
-        root.locator(f".mg-{panel} > summary").click()
-        body = root.locator(f".mg-{panel}[open] > :not(summary)").last
-        expect(body).to_be_visible()
-        assert not overlap(legend.evaluate_all(SIDES)[0], body.evaluate_all(SIDES)[0]), panel
-        root.locator(f".mg-{panel} > summary").click()
+    root.locator(".mg-summary > summary").click()
+    body = root.locator(".mg-summary[open] > :not(summary)").last
+    expect(body).to_be_visible()
+    assert not overlap(legend.evaluate_all(SIDES)[0], body.evaluate_all(SIDES)[0])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
