@@ -392,7 +392,7 @@ def array(a: Any, dtype: Any = None, **options: Any) -> Any:
 @rule(np.ascontiguousarray)
 def ascontiguousarray(a: Any, dtype: Any = None, **options: Any) -> Any:
     a = a if a.ndim else a.reshape(1)
-    return a.like(np.ascontiguousarray(a.value, dtype))
+    return a.like(np.ascontiguousarray(a.value, dtype, like=a.value))  # a batch itself, in a nested `vmap`
 
 
 def likeness(function: Any) -> None:

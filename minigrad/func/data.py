@@ -64,7 +64,7 @@ def leads_to(tensor: Tensor, inputs: Sequence[Tensor]) -> bool:
 
 def cut(data: property) -> property:
     """The property `data` of tensors, which looks at the transforms that run. Raises RuntimeError, PyTorch's, for a
-    batch, and for `x.data = …`."""
+    batch, and for `x.data = …` unless the innermost transform is `vmap` and neither of the two is a batch."""
     def get(self: Tensor) -> Any:
         level = level_of(self)
         if type(level) is Level:
@@ -77,7 +77,7 @@ def cut(data: property) -> property:
             return Cut.forward(self, level if type(level) is Reverse else None)
 
     def assign(self: Tensor, new: Tensor) -> None:
-        if STACK.levels:
+        if STACK.levels and (type(STACK.levels[-1]) is not Level or level_of(self) or level_of(new)):
             raise RuntimeError(WRITING)
         data.__set__(self, new)
 

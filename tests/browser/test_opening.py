@@ -225,7 +225,7 @@ def test_times_of_a_model_are_shaded_and_listed(seen: Page, axe: Axe) -> None:
     root.locator(".mg-graph.mg-costs").wait_for()
     turn(root.locator(".mg-summary"))
     heads = root.locator(".mg-summary thead th")
-    assert heads.all_inner_texts()[:4] == ["module or op", "output", "time", "derivative"]
+    assert heads.all_inner_texts()[:5] == ["module or op", "state", "output", "time", "derivative"]
     cells = root.locator(".mg-summary tbody [data-measure=forward]")
     expect(cells.first).not_to_be_empty()
     assert all(text == "" or text.endswith("s") for text in cells.all_inner_texts())
@@ -236,7 +236,7 @@ def test_times_of_a_model_are_shaded_and_listed(seen: Page, axe: Axe) -> None:
 
 
 def test_what_was_not_kept_says_so(seen: Page, axe: Axe) -> None:
-    """With `detail="modules"`: on the edges, at the last step, in the summary."""
+    """With `detail="modules"`: on the edges, at the last step, in the table."""
     root = shown(seen, MODULES)
     root.press("End")
     assert "16×16, not kept" in root.locator(".mg-labels text.mg-gradient").all_text_contents()

@@ -68,7 +68,8 @@ it("knows times only where they were recorded, and nothing of a trace without ro
   const older = network((trace) => delete trace.rows);
   expect(new Rows(older).known).toEqual([]);
   const { root, table } = shown(older);
-  expect(table.hidden && (root.querySelector(".mg-colour") as HTMLElement).hidden).toBe(true);
+  expect((root.querySelector(".mg-colour") as HTMLElement).hidden).toBe(true);
+  expect([...table.querySelectorAll("th")].map((head) => head.textContent)).toEqual(["module or op", "state", "output", "pending", "leads to"]);
 });
 
 it("refuses rows that are none", () => {
@@ -115,7 +116,7 @@ it("lists all modules and ops, sorted and filtered, and goes with the selection"
   field.dispatchEvent(new Event("input"));
   expect(names().every((name) => name.includes("Backward"))).toBe(true);
   heads[2]?.click();
-  const flops = (): number[] => cells(3).map((text) => Number.parseFloat(text || "0"));
+  const flops = (): number[] => cells(4).map((text) => Number.parseFloat(text || "0"));
   expect(flops()).toEqual([...flops()].sort((a, b) => b - a));
   expect(heads[2]?.parentElement?.getAttribute("aria-sort")).toBe("descending");
   heads[2]?.click();
@@ -130,18 +131,64 @@ it("lists all modules and ops, sorted and filtered, and goes with the selection"
   field.dispatchEvent(new Event("input"));
   root.querySelector('[data-node="2"]')?.dispatchEvent(new MouseEvent("click", { bubbles: true }));
   expect(table.querySelector(".mg-chosen .mg-link")?.getAttribute("data-of")).toBe("2");
-  expect(cells(5)).toContain("not kept");
+  expect(cells(8)).toContain("not kept");
 });
 
-it("folds and unfolds what is in a module", () => {
+it("follows the step and the selection, and stays where it was scrolled to otherwise", () => {
+  const trace = network((each) => {
+    const node = each.nodes[0] as Trace["nodes"][number];
+    while (each.nodes.length < 500) each.nodes.push({ ...node, next: [], inputs: [], outputs: [] });
+    delete each.rows;
+  });
+  const { root, table, open, cells } = shown(trace);
+  open();
+  const body = table.querySelector(".mg-nodelist-body") as HTMLElement;
+  const lit = (): string | null | undefined => table.querySelector("[aria-current=step]")?.getAttribute("data-box");
+  root.dispatchEvent(new KeyboardEvent("keydown", { key: "End", bubbles: true }));
+  root.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", bubbles: true }));
+  expect(lit()).toBe(root.dataset["lit"]);
+  expect(cells(1).some((state) => state.startsWith("done"))).toBe(true);
+  expect(cells(4).some((next) => next.includes("←"))).toBe(true);
+  body.scrollTop = 4_000;
+  body.dispatchEvent(new Event("scroll"));
+  root.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true }));
+  expect(body.scrollTop).toBe(4_000);
+  expect(table.querySelector('[data-box="170"]')).not.toBeNull();
+});
+
+it("folds and unfolds what is in a module, here and in the drawing", () => {
   const trace = network((each) => {
     each.scopes = [{ name: "net", module: "Net", parent: null }];
     each.rows = { scopes: [[[16, 8], 100, null, null, 640, 64, 0.5]], nodes: each.rows?.nodes ?? [] };
     for (const node of each.nodes) node.scope = 0;
   });
-  const { table, open, names } = shown(trace);
+  const { root, table, open, names } = shown(trace);
   open();
   expect(names().length).toBe(trace.nodes.length + 1);
   table.querySelector<HTMLElement>(".mg-unfold[aria-expanded='true']")?.click();
   expect(names()).toEqual(["net"]);
+  expect(root.querySelector('[data-scope="0"]')).not.toBeNull();
+});
+
+it("says at a glance what the model is, which part costs most, and where gradients shrink", () => {
+  const trace = network((each) => {
+    each.scopes = [{ name: "net", module: "Net", parent: null }, { name: "first", module: "Linear", parent: 0 }, { name: "second", module: "Linear", parent: 0 }];
+    each.nodes.forEach((node, id) => Object.assign(node, { scope: id % 2 === 0 ? 1 : 2, seconds: id % 2 === 0 ? [3, 0] : [1, 0] }));
+    each.rows = { nodes: each.rows?.nodes ?? [], scopes: [[[4], 100, 4, 0, 640, 64, 1], [[4], 25, 3, 0, 1536, 64, 2], [[4], 75, 1, 0, 640, 64, 1e-6]] };
+  });
+  const place = document.createElement("div");
+  document.body.replaceChildren(place);
+  render({ model: new FakeModel({ trace: JSON.stringify(trace), step: trace.events.findIndex(({ kind }) => kind === "backward_start") }), el: place });
+  const told = [...place.querySelectorAll(".mg-overview dd")].map((line) => line.textContent);
+  const total = trace.nodes.reduce((sum, { seconds }) => sum + (seconds?.[0] ?? 0), 0);
+  expect(told).toEqual([
+    `Net, 100 parameters, ${trace.nodes.length} nodes`,
+    `first Linear: 3 s forward and backward (${Math.round(300 / total)} %)`,
+    "first Linear: 1.5 KiB",
+    "second Linear: 75 parameters (75 %)",
+    "largest at first Linear: 1 per entry; smallest at second Linear: 5e-7, 2,000,000 times smaller",
+  ]);
+  (place.querySelector(".mg-overview .mg-link") as HTMLElement).click();
+  expect(place.querySelector(".mg-selected")?.getAttribute("data-node")).not.toBeNull();
+  expect(place.querySelector(".mg-overview")).toBeNull();
 });
