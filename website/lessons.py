@@ -1,6 +1,7 @@
 """The lessons as pages with no kernel: each is run once more; its inspectors are live, and its questions answerable."""
 
 import json
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
@@ -81,7 +82,8 @@ def _make_answerable(notebook: Notebook, launch: str, lesson: str, here: str) ->
 
 def run(notebook: Notebook, folder: Path) -> Notebook:
     """Run a notebook in a fresh kernel, in that folder; a traceback names files as the repository does."""
-    NotebookClient(notebook, timeout=300, coalesce_streams=True, resources={"metadata": {"path": folder}}).execute()
+    client = NotebookClient(notebook, timeout=300, coalesce_streams=True, resources={"metadata": {"path": folder}})
+    client.execute(env={**os.environ, "MINIGRAD_LIVE": "1"})  # the page has a player that runs the widgets
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if output.output_type == "error":

@@ -22,6 +22,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from minigrad_widgets.widget.mime import if_run
 from minigrad_widgets.widget.page import STATIC
 
 Face = dict[str, Any]
@@ -52,4 +53,4 @@ class QuestionCard(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
-        return {**data, "text/plain": repr(self)}, metadata
+        return {**if_run(data), "text/plain": repr(self)}, metadata
