@@ -19,6 +19,7 @@ from typing import Any
 
 from minigrad import __version__
 from website import pyodide
+from website.compiled import STDLIB, compile_modules
 from website.pages import ROOT
 
 KERNEL = "@jupyterlite/pyodide-kernel-extension"
@@ -35,6 +36,11 @@ SHARE = "share/jupyter/labextensions/"
 # Loaded with Pyodide itself, all at a time; the kernel would load its own one after the other. The names are its own.
 AT_ONCE = ["micropip", "piplite", "ssl", "sqlite3", "ipykernel", "comm", "pyodide_kernel", "jedi", "ipython",
            "minigrad-kit", "minigrad-notebooks"]
+COMPILED = "minigrad-compiled"
+# What the kernel imports before the first cell, and a lesson in it.
+IMPORTED = ["IPython", "IPython.core.interactiveshell", "anywidget", "comm", "ipywidgets", "micropip", "piplite",
+            "sqlite3", "minigrad.recorder", "minigrad_lessons.cards", "minigrad_widgets"]
+LEFT = ["jedi", "parso", "prompt_toolkit"]  # stay sources: for completion and terminals; 1.2 MB more to fetch
 # JupyterLite 0.6.4 drops the cells that wait behind one that raises, even if its tag "raises-exception" says to go on.
 GOES_ON = {"await r.ready,await r.handleMessage(e)":
                "await r.ready,h.stops=e.content.stop_on_error,await r.handleMessage(e)",
@@ -110,7 +116,7 @@ def _for_pyodide(path: Path) -> str:
 def _settings() -> dict[str, Any]:
     """Settings of JupyterLite: it asks no other host for a package."""
     kernel = {"pyodideUrl": "./static/pyodide/pyodide.js", "disablePyPIFallback": True,
-              "loadPyodideOptions": {"packages": AT_ONCE}}
+              "loadPyodideOptions": {"packages": [*AT_ONCE, COMPILED], "stdLibURL": f"./static/pyodide/{STDLIB}"}}
     return {"jupyter-lite-schema-version": 0, "jupyter-config-data": {
         "appName": "minigrad", "litePluginSettings": {f"{KERNEL}:kernel": kernel}}}
 
@@ -134,6 +140,10 @@ def _add_pyodide(target: Path) -> None:
     _enter(packages, ours, list(OURS), ["anywidget", "numpy"])
     _enter(packages, notebooks, [], [])
     packages["matplotlib"]["imports"].append("minigrad_lessons.lines")  # which loads it later, when it cannot come
+    (place / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
+    wheel = place / f"{COMPILED.replace('-', '_')}-{__version__}-py3-none-any.whl"
+    compile_modules(place, AT_ONCE, IMPORTED, LEFT, wheel)
+    _enter(packages, wheel, [], [])
     (place / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
 
 

@@ -11,6 +11,7 @@ import builtins
 import io
 import json
 import linecache
+import logging
 import re
 import sys
 import traceback
@@ -46,6 +47,7 @@ class Shell:
         sys.stdout, sys.stderr = self.streams
         builtins.get_ipython = lambda: self  # type: ignore[attr-defined]  # IPython puts it there, too
         warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")  # figures are shown after each cell
+        logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it says that it lists fonts, each time
         sys.modules |= _page(self)
         _connect_widgets(self)
 

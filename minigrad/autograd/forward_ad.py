@@ -316,7 +316,15 @@ class Push:
             self.restore(each)
             if tangent is not None:
                 self.level.set(each, tangent)
+            if not LOCAL.recording:  # it was forced above, and the levels around have taken that for the program's mode
+                self.cut_outer_tangents(each)
         return replaced(found, lambda each: back.get(id(each), each))
+
+    def cut_outer_tangents(self, result: Tensor) -> None:
+        """Take the graph away from the tangents that a result has in the levels around."""
+        for nr, level in enumerate(self.levels):
+            if (tangent := level.get(result)) is not None:
+                level.set(result, without_graph(tangent, self.levels[:nr]))
 
     def pushed(self, result: Tensor) -> Tensor | None:
         """Return the tangent of a result; None if it does not depend on a dual."""
@@ -405,7 +413,7 @@ class Following:
             with within(levels[:nr]):
                 old, base = level.get(tensor), tensor._base
                 if old is None and new is not None and base is not None:
-                    level.set(base, plain(XP.zeros(base.array.shape, new.array)))
+                    level.set(base, laid_out_as(base, plain(XP.zeros(base.array.shape, new.array))))
                     old = level.get(tensor)
                 new = None if new is None else laid_out_as(tensor, new)
                 if new is not None and old is not None:

@@ -30,8 +30,8 @@ from minigrad.backends import registry
 from minigrad.backends.registry import BACKEND_OF
 
 __all__ = ["BACKEND", "Batched", "Level", "NoRule", "batched_at", "beside", "by_example", "check_randomness",
-           "for_examples", "in_all_examples", "in_batches", "innermost", "make_ready", "outside", "refuse_dynamic",
-           "refuse_masks", "view_at"]
+           "copied_for", "for_examples", "in_all_examples", "in_batches", "innermost", "make_ready", "outside",
+           "refuse_dynamic", "refuse_masks", "view_at"]
 
 ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
         "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere inside "
@@ -273,6 +273,13 @@ def beside(x: Any, others: tuple[Any, ...]) -> Any:
     """An array that is indexed by batches, or gets some: as a batch, without a copy."""
     level = innermost((x, *others))
     return x if level is None or batched_at(x, level) else Batched(np.broadcast_to(x, (level.size, *x.shape)), level)
+
+
+def copied_for(x: Any, part: Any) -> Any:
+    """A copy of an array into which `part` can be written: it differs between all examples between which that does."""
+    if type(part) is not Batched or set(outside(part)) <= set(outside(x)):
+        return x.copy()
+    return np.zeros(x.shape, x.dtype, like=part) + x
 
 
 def refuse_masks(index: Any) -> None:

@@ -64,11 +64,15 @@ def only_tensors(tree: Any) -> list[Tensor]:
 
 
 def with_aux(result: Any, has_aux: bool, api: str) -> tuple[Any, Any]:
-    """Split what a function returned into its output and the rest. Raises RuntimeError if it is no pair."""
+    """Split what a function returned into its output and the rest. Raises RuntimeError if it is no pair, or the rest
+    is no tree of tensors."""
     if not has_aux:
         return result, None
     if not (isinstance(result, tuple) and len(result) == 2):
         raise RuntimeError(f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    for each in leaves(result[1]):
+        if not isinstance(each, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(each)}")
     return result
 
 

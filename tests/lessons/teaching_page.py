@@ -71,7 +71,8 @@ lasts until the kernel stops.
 **What your class made of it.** Collect the students' `progress.jsonl`, with their consent, in a folder for each
 student, and run `minigrad lessons report DIR`. It writes a page for each lesson that somebody has begun: how long it
 took, how often each wrong prediction was made and the thought behind it, how exercises failed, and what was remembered
-later. The pages name nobody; `--names` adds a table by student. A file that cannot be read is reported in one line.
+later. The pages name nobody; `--names` adds a table by student. A file that cannot be read and
+a student's folder without a file are each reported in one line.
 
 **Errors.** When a cell raises an error, a lesson shows the student's lines and the line that raised it. The library's
 frames in between are left out; `%debug` has them.

@@ -21,6 +21,12 @@ MENDED = {  # by what was wrong
         ("written view", "cube"), ("grad", "jacfwd", "vmap of the same", "jvp and value")),
     "one in a part": Composition(("in pieces",), ("jacfwd of the same", "vmap of pieces", "grad")),
     "a module that is converted": Composition(("module",), ("vmap of the same",)),
+    "no_grad in two levels of forward mode": Composition(("no grad",), ("jvp", "jvp", "vjp")),
+    "no_grad in columns of columns": Composition(("no grad",), ("jacfwd", "jvp", "jacrev")),
+    "a tangent in the order of columns": Composition(
+        ("written view",), ("jvp and value", "vmap of columns", "jacfwd")),
+    "a gradient that is replaced in part": Composition(("detached", "written view"), ("jacrev", "vmap")),
+    "a gradient that goes to other places": Composition(("sorted",), ("jacrev", "vmap")),
     "nested axes": Composition(("cube",), ("vmap", "jacrev", "vmap of a factor", "jvp")),
     "nested products": Composition(("matrix",), ("jacfwd", "vmap of a factor", "jacrev", "vmap")),
 }

@@ -18,7 +18,7 @@ from minigrad_widgets.pictures import load
 from minigrad_widgets.widget.mime import if_run, picture_of
 from minigrad_widgets.widget.page import STATIC, write_page
 
-MOST_EVENTS = 200_000  # the front end has the same limit
+MOST_EVENTS = 500_000  # the front end has the same limit
 STILL = "This is a saved picture. Run the cell to step through it."
 
 

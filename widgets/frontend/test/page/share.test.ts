@@ -50,7 +50,7 @@ describe("the check of what comes from outside", () => {
   it("refuses more events than can be shown, and says how many there are", () => {
     const trace = { ...square(), storages: [4, 4] } as Loose;
     trace.events = new Array(MOST_EVENTS + 1).fill(trace.events[0]);
-    expect(() => check(trace)).toThrow("this trace has 200,001 events, and at most 200,000 can be shown");
+    expect(() => check(trace)).toThrow("this trace has 500,001 events, and at most 500,000 can be shown");
   });
 });
 
