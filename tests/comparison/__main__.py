@@ -84,7 +84,7 @@ def one(browser: Browser, tool: str, model: str) -> dict[str, Any]:
                 run.kill()
         found = answer(output)
         if "seconds" in found:
-            draw(browser, tool, folder, f"{model}-{tool}")
+            draw(browser, tool, folder, f"{model}/{tool}")
         return found
 
 
@@ -113,7 +113,7 @@ def explored(browser: Browser, run: subprocess.Popen[bytes], output: Path, model
         page.goto(address[0])
         page.locator("canvas").first.wait_for()
         page.wait_for_timeout(3_000)  # it draws on a canvas, which does not say when it is done
-        save(page.screenshot(), f"{model}-explorer")
+        save(page.screenshot(), f"{model}/explorer")
     page.close()
     return found
 
@@ -165,6 +165,7 @@ def save(shot: bytes, name: str) -> None:
                                                                                                     optimize=True)
         if len(out.getvalue()) <= LARGEST:
             break
+    (IMAGES / name).parent.mkdir(exist_ok=True)
     (IMAGES / f"{name}.png").write_bytes(out.getvalue())
 
 

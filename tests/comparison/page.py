@@ -43,10 +43,10 @@ def tables(results: dict[str, Any]) -> str:
     lines += ["", *(["What failed, in its own words:", "", *failures, ""] if failures else [])]
     for model, (title, make) in MODELS.items():
         lines += [f"## {title}", "", f"{(make.__doc__ or '').strip()}", ""]
-        shown = [tool for tool in TOOLS if (IMAGES / f"{model}-{tool}.png").exists()]
+        shown = [tool for tool in TOOLS if (IMAGES / model / f"{tool}.png").exists()]
         for at in range(0, len(shown), 2):
             pair = shown[at:at + 2]
             lines += ["| " + " | ".join(titles[tool] for tool in pair) + " |", "|---" * len(pair) + "|",
-                      "| " + " | ".join(f"![{title} in {titles[tool]}](images/comparison/{model}-{tool}.png)"
+                      "| " + " | ".join(f"![{title} in {titles[tool]}](images/comparison/{model}/{tool}.png)"
                                         for tool in pair) + " |", ""]
     return "\n".join(lines)

@@ -24,9 +24,9 @@ def test_the_page_has_the_results() -> None:
 
 def test_pictures_are_small_and_shown() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for path in IMAGES.glob("*.png"):
+    for path in IMAGES.glob("*/*.png"):
         assert path.stat().st_size <= LARGEST
-        assert f"images/comparison/{path.name})" in text
+        assert f"images/comparison/{path.parent.name}/{path.name})" in text
 
 
 @pytest.mark.parametrize("model", ["mlp", "unet", "lstm"])
