@@ -53,7 +53,8 @@ export class DetailsPane {
       this.light([], null);
       const hint = moment.tensors.length > 0 || this.trace.nodes.length === 0 ? "No node was recorded." : "Choose a node to see what it holds.";
       const cards = moment.tensors.slice(0, 4).map((each) => this.#tensorCard(each, moment, "tensor"));
-      const model = cards.length > 0 || moment.asking ? [] : overview(this.trace, this.pick);
+      const got = moment.got !== undefined && moment.got.of.length > 0;
+      const model = cards.length > 0 || got || moment.asking ? [] : overview(this.trace, this.pick);
       this.#body.replaceChildren(...model, html("p", { class: "mg-quiet" }, hint), ...cards, ...this.#got(moment));
       return;
     }
