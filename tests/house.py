@@ -199,18 +199,19 @@ def stray_versions(root: Path, names: list[str]) -> list[str]:
 
 def stray_addresses(root: Path, names: list[str]) -> list[str]:
     """Addresses of the repository that differ from the one in pyproject.toml; outside README.md there are none,
-    but for the site's page that copied links lead to."""
+    but for that of the site, and in what the lessons show, where links lead there."""
     host, owner, repository = address_of(root).removeprefix("https://").split("/")
     site = f"https://{owner}.github.io/{repository}"
     binder = f"https://mybinder.org/v2/gh/{owner}/{repository}/"
     known = (f"https://{host}/{owner}/{repository}", binder, f"{site}/lab/")
-    player = ("widgets/minigrad_widgets/widget/page.py", f"{site}/play.html")
+    known_site = ("widgets/minigrad_widgets/address.py", site)
     found = []
     for name, text in texts(root, names):
         if name == "pyproject.toml" or _is_made(name):
             continue
         for link in re.findall(rf"https?://[^\s)\"'>]*{re.escape(repository)}[^\s)\"'>]*", text):
-            if (name, link) != player and (name != "README.md" or not link.startswith(known)):
+            shown = name.startswith("tests/lessons/executed/") and link.startswith(f"{site}/lessons/")
+            if not shown and (name, link) != known_site and (name != "README.md" or not link.startswith(known)):
                 found.append(f"{name}: {link}")
     return found
 

@@ -14,7 +14,7 @@ from sphinx.cmd.build import build_main
 
 from minigrad import __version__
 from minigrad_widgets.widget.page import player_page
-from website import api, course, pages
+from website import api, cells, course, pages
 from website.cheatsheet import write_sheet
 from website.front import front_page
 from website.gallery import live_gallery
@@ -55,6 +55,7 @@ def main() -> int:
             print(f"The site has no lab, in which lessons run in the browser: {why}.")
         else:
             build_lab(target / "lab")
+            cells.complete(target)
         print(f"The site is in {target}: open {target / 'index.html'}")
     return failed
 

@@ -83,7 +83,8 @@ api/index
 
 
 LAB = """<a href="lab/lab/index.html?path=00_build_it_yourself.ipynb">Open a lesson in your browser</a>: nothing to
-install. In a copy of this site, without a network, `python -m http.server` serves them. Or install them:
+install. On the pages of the lessons, too, each cell can be edited and run in place. In a copy of this site, without a
+network, `python -m http.server` serves both. Or install them:
 
 """
 

@@ -19,19 +19,28 @@ from typing import Any
 
 from minigrad import __version__
 from website import pyodide
+from website.compiled import STDLIB, compile_modules
 from website.pages import ROOT
 
 KERNEL = "@jupyterlite/pyodide-kernel-extension"
 KERNEL_FILES = Path("extensions") / KERNEL / "static" / "pypi"
-# Packages of pure Python which Pyodide lacks or has in an older version: what they depend on.
+# Packages of pure Python which Pyodide lacks or has in an older version: what they depend on. ipywidgets wants IPython
+# too, but the lab has that in any case, and a page has a shell of its own.
 INSTALLED = {"anywidget": ["ipywidgets", "psygnal", "typing-extensions"], "comm": [], "psygnal": [],
-             "ipywidgets": ["comm", "ipython", "traitlets"], "typing_extensions": []}
+             "ipywidgets": ["comm", "traitlets"], "typing_extensions": []}
+# Of no use there: what a server sends to the browser, what this processor reads, what leads out of the packages.
+NOT_THERE = {"labextension", "nbextension", "..", ".pyc", ".so", ".pyd"}
 OURS = ("minigrad", "minigrad_widgets", "minigrad_lessons")
 EXTENSIONS = ("anywidget", "jupyterlab_widgets", "jupyterlite_pyodide_kernel")  # parts of JupyterLab's page
 SHARE = "share/jupyter/labextensions/"
 # Loaded with Pyodide itself, all at a time; the kernel would load its own one after the other. The names are its own.
 AT_ONCE = ["micropip", "piplite", "ssl", "sqlite3", "ipykernel", "comm", "pyodide_kernel", "jedi", "ipython",
-           "minigrad-kit"]
+           "minigrad-kit", "minigrad-notebooks"]
+COMPILED = "minigrad-compiled"
+# What the kernel imports before the first cell, and a lesson in it.
+IMPORTED = ["IPython", "IPython.core.interactiveshell", "anywidget", "comm", "ipywidgets", "micropip", "piplite",
+            "sqlite3", "minigrad.recorder", "minigrad_lessons.cards", "minigrad_widgets"]
+LEFT = ["jedi", "parso", "prompt_toolkit"]  # stay sources: for completion and terminals; 1.2 MB more to fetch
 # JupyterLite 0.6.4 drops the cells that wait behind one that raises, even if its tag "raises-exception" says to go on.
 GOES_ON = {"await r.ready,await r.handleMessage(e)":
                "await r.ready,h.stops=e.content.stop_on_error,await r.handleMessage(e)",
@@ -107,7 +116,7 @@ def _for_pyodide(path: Path) -> str:
 def _settings() -> dict[str, Any]:
     """Settings of JupyterLite: it asks no other host for a package."""
     kernel = {"pyodideUrl": "./static/pyodide/pyodide.js", "disablePyPIFallback": True,
-              "loadPyodideOptions": {"packages": AT_ONCE}}
+              "loadPyodideOptions": {"packages": [*AT_ONCE, COMPILED], "stdLibURL": f"./static/pyodide/{STDLIB}"}}
     return {"jupyter-lite-schema-version": 0, "jupyter-config-data": {
         "appName": "minigrad", "litePluginSettings": {f"{KERNEL}:kernel": kernel}}}
 
@@ -127,8 +136,14 @@ def _add_pyodide(target: Path) -> None:
         _enter(packages, _write_wheel(name, place), [name], depends)
     for file in (target / KERNEL_FILES).glob("*.whl"):
         _enter(packages, Path(shutil.copy(file, place)), [file.name.partition("-")[0]], [])
-    _enter(packages, _our_wheel(place), list(OURS), ["anywidget", "numpy"])
+    ours, notebooks = _our_wheels(place)
+    _enter(packages, ours, list(OURS), ["anywidget", "numpy"])
+    _enter(packages, notebooks, [], [])
     packages["matplotlib"]["imports"].append("minigrad_lessons.lines")  # which loads it later, when it cannot come
+    (place / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
+    wheel = place / f"{COMPILED.replace('-', '_')}-{__version__}-py3-none-any.whl"
+    compile_modules(place, AT_ONCE, IMPORTED, LEFT, wheel)
+    _enter(packages, wheel, [], [])
     (place / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
 
 
@@ -147,17 +162,27 @@ def _write_wheel(name: str, folder: Path) -> Path:
     wheel = folder / f"{name}-{found.version}-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as packed:
         for file in sorted(found.files or (), key=str):
-            if ".." not in file.parts and file.suffix not in (".pyc", ".so", ".pyd"):
+            if not NOT_THERE & {*file.parts, file.suffix}:
                 content = Path(str(file.locate())).read_bytes()
-                packed.writestr(zipfile.ZipInfo(file.as_posix()), content, zipfile.ZIP_DEFLATED)
+                packed.writestr(zipfile.ZipInfo(file.as_posix()), content, zipfile.ZIP_DEFLATED, 9)
     return wheel
 
 
-def _our_wheel(folder: Path) -> Path:
-    """Build the wheel of this tree."""
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], cwd=ROOT,
-                   check=True, capture_output=True)
-    return folder / f"minigrad_kit-{__version__}-py3-none-any.whl"
+def _our_wheels(folder: Path) -> tuple[Path, Path]:
+    """Build the wheel of this tree; the lessons' notebooks apart, which a page in which cells run has no use for."""
+    with tempfile.TemporaryDirectory() as built:
+        subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", built], cwd=ROOT, check=True,
+                       capture_output=True)
+        ours, notebooks = (folder / f"{name}-{__version__}-py3-none-any.whl"
+                           for name in ("minigrad_kit", "minigrad_notebooks"))
+        with zipfile.ZipFile(next(Path(built).glob("*.whl"))) as whole, \
+                zipfile.ZipFile(ours, "w") as code, zipfile.ZipFile(notebooks, "w") as texts:
+            for entry in whole.infolist():
+                apart = entry.filename.startswith("minigrad_lessons/notebooks/")
+                (texts if apart else code).writestr(entry, whole.read(entry), zipfile.ZIP_DEFLATED, 9)
+            texts.writestr(f"minigrad_notebooks-{__version__}.dist-info/METADATA",
+                           f"Metadata-Version: 2.1\nName: minigrad-notebooks\nVersion: {__version__}\n")
+    return ours, notebooks
 
 
 if __name__ == "__main__":

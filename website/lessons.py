@@ -1,6 +1,7 @@
 """The lessons as pages with no kernel: each is run once more; its inspectors are live, and its questions answerable."""
 
 import json
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
@@ -12,6 +13,7 @@ from mdit_py_plugins.anchors.index import slugify
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
+from website.cells import add_cells
 from website.pages import REPOSITORY, ROOT
 from website.sheets import SHEETS
 
@@ -48,6 +50,8 @@ def copy_lessons(target: Path, version: str, lab: bool) -> None:
             launch = LAUNCH.format(project=PROJECT, version=version, name=path.name)
             _make_answerable(notebook, launch, path.stem, HERE.format(name=path.name) if lab else "")
             make_live(notebook, path.stem)
+            if lab:
+                add_cells(notebook)
             nbformat.write(notebook, target / path.name)
 
 
@@ -78,7 +82,8 @@ def _make_answerable(notebook: Notebook, launch: str, lesson: str, here: str) ->
 
 def run(notebook: Notebook, folder: Path) -> Notebook:
     """Run a notebook in a fresh kernel, in that folder; a traceback names files as the repository does."""
-    NotebookClient(notebook, timeout=300, coalesce_streams=True, resources={"metadata": {"path": folder}}).execute()
+    client = NotebookClient(notebook, timeout=300, coalesce_streams=True, resources={"metadata": {"path": folder}})
+    client.execute(env={**os.environ, "MINIGRAD_LIVE": "1"})  # the page has a player that runs the widgets
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if output.output_type == "error":

@@ -63,6 +63,6 @@ def replace_file(path: str | os.PathLike[str], content: str | bytes | Callable[[
 
 
 def is_cell(file: str) -> bool:
-    """Whether a code object's file name is that of a cell: in a kernel a temporary file that does not exist, in
-    IPython's terminal a name in angle brackets."""
-    return "ipykernel_" in file or file.startswith("<ipython-input")
+    """Whether a code object's file name is that of a cell: in a kernel and in marimo a temporary file that does not
+    exist, in IPython's terminal a name in angle brackets."""
+    return "ipykernel_" in file or "__marimo__cell_" in file or file.startswith("<ipython-input")

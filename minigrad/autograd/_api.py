@@ -1,15 +1,17 @@
 """`backward` and `grad`: mirrors `torch/autograd/__init__.py`, and the checks of PyTorch's `python_engine.cpp`."""
 
+import importlib
 import warnings
 from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, overload
 
+from minigrad.backends.batched import in_batches
 from minigrad.core import Tensor
 from minigrad.core.arguments import inputs_of, sequence_of
 from minigrad.core.engine import execute, start_grads
 
-__all__ = ["backward", "grad", "run_backward"]
+__all__ = ["backward", "batched", "grad", "run_backward"]
 
 TensorOrTensors = Any  # a tensor, a GradientEdge, or a sequence of them; inputs may also be a dict with such values
 
@@ -66,8 +68,8 @@ def grad(outputs: TensorOrTensors, inputs: TensorOrTensors, grad_outputs: Tensor
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     vectors = start_grads(roots, _vectors(grad_outputs, roots), is_grads_batched)
     if is_grads_batched:
-        found = _batched(lambda row, last: run_backward(roots, row, keep or not last, create_graph, wanted,
-                                                        allow_unused), vectors)
+        found = batched(lambda row, last: run_backward(roots, row, keep or not last, create_graph, wanted,
+                                                       allow_unused), vectors)
     else:
         found = run_backward(roots, vectors, keep, create_graph, wanted, allow_unused)
     if materialize_grads:
@@ -93,8 +95,13 @@ def _vectors(grads: Any, roots: Sequence[Any]) -> tuple[Any, ...]:
     return (None,) * len(roots) if grads is None else sequence_of(grads)
 
 
-def _batched(vjp: Callable[[list[Any], bool], tuple[Any, ...]], vectors: Sequence[Any]) -> tuple[Any, ...]:
-    """Call `vjp` for each entry of a batch of vectors and stack the results; the errors are those of PyTorch's vmap."""
+def batched(run: Callable[[Sequence[Any], bool], Sequence[Any]], vectors: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what `run` finds for each entry of a batch of vectors, stacked: by `vmap` in one call, or by a loop where
+    there are no batches of the arrays. `run` gets the vectors of an entry, and whether this is the last call.
+
+    The errors for vectors that do not fit together are those of PyTorch's vmap. The module of `vmap`, which is built on
+    passes, is loaded here.
+    """
     for vector in vectors:
         if vector is None:
             raise ValueError(
@@ -108,7 +115,11 @@ def _batched(vjp: Callable[[list[Any], bool], tuple[Any, ...]], vectors: Sequenc
     if len(set(sizes)) > 1:
         raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
                          f"{sizes} for the mapped dimension")
-    rows = [vjp([vector[i] for vector in vectors], i == sizes[0] - 1) for i in range(sizes[0])]
+    if all(in_batches(vector.array) for vector in vectors):
+        found: tuple[Any, ...] = importlib.import_module("minigrad.func.vmap").of_passes(
+            lambda *row: run(row, True), vectors)
+        return found
+    rows = [run([vector[i] for vector in vectors], i == sizes[0] - 1) for i in range(sizes[0])]
     return tuple([None if column[0] is None else Tensor.backward_namespace.stack(column, 0)
                   for column in zip(*rows, strict=True)])
 

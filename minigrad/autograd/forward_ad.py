@@ -40,6 +40,7 @@ from minigrad._base.contexts import safe_exit
 from minigrad._base.tensor_data import SUFFIXES
 from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import _DecoratorContextManager
+from minigrad.backends.batched import outside
 from minigrad.backends.numpy import XP
 from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, edge_target, plain
 from minigrad.core.engine import execute
@@ -71,7 +72,7 @@ JVP_COUNT = "Function's jvp returned an invalid number of forward gradients (exp
 ELEMENTWISE = (OfOne, OfTwo, OfNumber, ByNumber)
 POINTWISE = ("minigrad.ops.pointwise.", "minigrad.ops.activation")
 NOT_POINTWISE = {"GluBackward0", "PreluKernelBackward0"}
-LINEAR = ("minigrad.ops.shape.", "minigrad.func.batching")
+LINEAR = ("minigrad.ops.shape.", "minigrad.func.batching", "minigrad.func.data")
 LINEAR_OPS = {"CloneBackward0", "ToCopyBackward0", "CopyBackwards", "SumBackward0", "SumBackward1", "MeanBackward0",
               "MeanBackward1"}
 PRODUCTS = {  # by name: which of the op's tensors is added to the product, None: none
@@ -122,6 +123,21 @@ class Tangents:
         if node is not None:
             keep(self.of_results, (id(node), tensor._output_nr), node, tangent)
         return tangent
+
+
+    def widen(self, tensor: Tensor, array: Any) -> None:
+        """Let the tangent of a tensor, and so those of its views, differ between all examples between which an array
+        does: it is about to be written there."""
+        base = tensor if tensor._base is None else tensor._base
+        whole = self.get(base)
+        if whole is None or set(outside(array)) <= set(outside(whole.array)):
+            return
+        self.set(base, laid_out_as(base, whole + plain(XP.zeros(whole.array.shape, array))))
+        for reference, tangent in list(self.of_tensors.values()):
+            view = reference()
+            if view is not None and view._base is base and tangent is not None:
+                del self.of_tensors[id(view)]
+                self.of_results.pop((id(view._current_grad_fn), view._output_nr), None)
 
 
 def keep(table: dict[Any, Any], key: Any, owner: Any, value: Any) -> None:
@@ -300,7 +316,15 @@ class Push:
             self.restore(each)
             if tangent is not None:
                 self.level.set(each, tangent)
+            if not LOCAL.recording:  # it was forced above, and the levels around have taken that for the program's mode
+                self.cut_outer_tangents(each)
         return replaced(found, lambda each: back.get(id(each), each))
+
+    def cut_outer_tangents(self, result: Tensor) -> None:
+        """Take the graph away from the tangents that a result has in the levels around."""
+        for nr, level in enumerate(self.levels):
+            if (tangent := level.get(result)) is not None:
+                level.set(result, without_graph(tangent, self.levels[:nr]))
 
     def pushed(self, result: Tensor) -> Tensor | None:
         """Return the tangent of a result; None if it does not depend on a dual."""
@@ -389,9 +413,12 @@ class Following:
             with within(levels[:nr]):
                 old, base = level.get(tensor), tensor._base
                 if old is None and new is not None and base is not None:
-                    level.set(base, plain(XP.zeros(base.array.shape, new.array)))
+                    level.set(base, laid_out_as(base, plain(XP.zeros(base.array.shape, new.array))))
                     old = level.get(tensor)
                 new = None if new is None else laid_out_as(tensor, new)
+                if new is not None and old is not None:
+                    level.widen(tensor, new.array)
+                    old = level.get(tensor)
                 if new is not None and (old is None or not (base is not None or has_views(old))):
                     level.set(tensor, new.clone() if new._is_view() else new)
                 elif old is not None:

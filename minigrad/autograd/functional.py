@@ -5,16 +5,21 @@ them. All six are built from one step, `pull`: a backward pass, v J, which pulls
 inputs. J v goes the other way, which backward passes cannot; but u J is linear in u, so its own derivative with respect
 to u, by a second pull, is J. The value of u does not matter: zeros will do (`linear`).
 
-`strategy="forward-mode"` computes PyTorch's numbers column by column, by two pulls; `vectorize=True` computes those of
-`vectorize=False`, row by row. `minigrad.func.jacfwd` runs forward mode itself.
+With `vectorize=True` all rows are one pass, of a batch of unit vectors; with `strategy="forward-mode"` all columns are
+one run of the function in forward mode.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.autograd._api import grad
+import numpy as np
+
+from minigrad.autograd._api import batched, grad
+from minigrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from minigrad.autograd.grad_mode import enable_grad
-from minigrad.core import Tensor
+from minigrad.backends.numpy import XP
+from minigrad.core import Tensor, plain
+from minigrad.history.views import host_or_device
 from minigrad.ops.factory import zeros_like
 from minigrad.ops.shape.join import stack
 
@@ -172,6 +177,8 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
         raise AssertionError(STRATEGY)
 
     def gradient(*inputs: Tensor) -> Any:
+        if outer_jacobian_strategy == "forward-mode":
+            inputs = tuple([x.requires_grad_() for x in inputs])  # else `fresh` would detach them from their tangents
         found = jacobian(lambda *inputs: scalar(func(*inputs), "hessian", strict)[0].squeeze(), inputs,
                          create_graph=True)
         check(found, strict, JACOBIAN_CONSTANT)
@@ -183,14 +190,15 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
 # passes
 
 def pull(outputs: Found, inputs: Tensors, v: Found | None, create_graph: bool,
-         retain_graph: bool | None = None) -> Found:
-    """Compute v J by one backward pass; outputs that do not require grad are left out. No `v` means ones."""
+         retain_graph: bool | None = None, *, is_batch: bool = False) -> Found:
+    """Compute v J by one backward pass; outputs that do not require grad are left out. No `v` means ones; it may be a
+    batch of vectors."""
     given = (None,) * len(outputs) if v is None else v
     pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if o is not None and o.requires_grad]
     if not pairs:
         return (None,) * len(inputs)
     roots, vectors = zip(*pairs, strict=True)
-    return grad(roots, inputs, vectors, retain_graph, create_graph, allow_unused=True)
+    return grad(roots, inputs, vectors, retain_graph, create_graph, allow_unused=True, is_grads_batched=is_batch)
 
 
 def linear(outputs: Found, inputs: Tensors, like: Tensors) -> tuple[Tensors, Found]:
@@ -215,39 +223,51 @@ def by_rows(i: int, output: Tensor, inputs: Tensors, strict: bool, create_graph:
 
 
 def by_rows_of_all(outputs: Tensors, inputs: Tensors, create_graph: bool) -> tuple[Tensors, ...]:
-    """`by_rows` for all outputs together, as with `vectorize`: each input gets one tensor, which is split."""
-    rows = [filled(pull(outputs, inputs, unit, create_graph, retain_graph=True), inputs) for unit in units(outputs)]
+    """`by_rows` for all outputs together, as with `vectorize`: one pass for each input, which is split."""
     sizes = [output.numel() for output in outputs]
-    parts = [stack([row[j] for row in rows]).split(sizes) for j in range(len(inputs))]
+    rows = pull(outputs, inputs, unit_vectors(outputs), create_graph, is_batch=True)
+    parts = [(zeros_like(x).expand(sum(sizes), *x.shape) if row is None else row).split(sizes)
+             for row, x in zip(rows, inputs, strict=True)]
     return tuple([tuple([part[i].view((*output.shape, *x.shape)) for part, x in zip(parts, inputs, strict=True)])
                   for i, output in enumerate(outputs)])
 
 
 def by_columns(func: Callable[..., Any], inputs: Any, vectorize: bool) -> Any:
-    """Return the Jacobian by two backward passes, then one per element of the inputs; in lists, as in PyTorch."""
+    """Return the Jacobian by one run in forward mode, for all directions together; in lists, as in PyTorch."""
     many_inputs, inputs = tensors_of(inputs, "inputs", "jacobian")
     if not vectorize:
         raise NotImplementedError(FORWARD_LOOP)
-    with enable_grad():
-        _, inputs = fresh(inputs, "inputs", None, create_graph=False)
-        many_outputs, outputs = tensors_of(func(*inputs), "outputs", None)
-        zeros, pulled = linear(outputs, inputs, outputs)
-    columns = [filled(pull(pulled, zeros, unit, create_graph=False, retain_graph=True), outputs)
-               for unit in units(inputs)]
+    form: list[Any] = []
+
+    def pushed(directions: Sequence[Tensor], _: bool) -> list[Tensor]:
+        with dual_level():
+            duals = [make_dual(x, direction) for x, direction in zip(inputs, directions, strict=True)]
+            many_outputs, outputs = tensors_of(func(*duals), "outputs", None)
+            unpacked = [unpack_dual(output) for output in outputs]
+            form[:] = many_outputs, [primal.shape for primal, _ in unpacked]
+            return [zeros_like(primal) if tangent is None else tangent for primal, tangent in unpacked]
+
+    columns = batched(pushed, unit_vectors(inputs))
+    many_outputs, shapes = form
     blocks = []
-    for i, output in enumerate(outputs):
-        parts = stack([column[i] for column in columns], -1).split([x.numel() for x in inputs], -1)
-        blocks.append([part.reshape((*output.shape, *x.shape)) for part, x in zip(parts, inputs, strict=True)])
+    for column, shape in zip(columns, shapes, strict=True):
+        parts = column.split([x.numel() for x in inputs])
+        blocks.append([part.movedim(0, -1).reshape((*shape, *x.shape)) for part, x in zip(parts, inputs, strict=True)])
     return nested(blocks, many_outputs, many_inputs)
 
 
-def units(like: Tensors) -> Iterator[Tensors]:
-    """Yield the unit vectors of the space that all these tensors together make up."""
-    for j, x in enumerate(like):
-        for k in range(x.numel()):
-            made = tuple([other.new_zeros(other.shape) for other in like])
-            made[j].view(-1)[k] = 1
-            yield made
+def unit_vectors(like: Sequence[Tensor]) -> list[Tensor]:
+    """Return the unit vectors of the space that some tensors make up: for each tensor one with its part of all of them
+    along a new first dimension."""
+    count, first, made = sum([x.numel() for x in like]), 0, []
+    for x in like:
+        handle = host_or_device(x.array)
+        rows = XP.zeros((count, x.numel()), handle, x.array.dtype)
+        each = np.arange(x.numel(), like=handle)
+        rows[first + each, each] = 1
+        first += x.numel()
+        made.append(plain(rows.reshape((count, *x.shape))))
+    return made
 
 
 # inputs and outputs

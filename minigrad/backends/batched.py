@@ -15,6 +15,7 @@ Batches nest, one for each `vmap`: the innermost level is outside, and its rule 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from collections.abc import Callable, Iterator
@@ -24,11 +25,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from minigrad._base.dtype import BFLOAT16
 from minigrad.backends import registry
 from minigrad.backends.registry import BACKEND_OF
 
-__all__ = ["BACKEND", "Batched", "Level", "NoRule", "batched_at", "beside", "check_randomness",
-           "for_examples", "in_all_examples", "innermost", "make_ready", "outside", "refuse_masks", "view_at"]
+__all__ = ["BACKEND", "Batched", "Level", "NoRule", "batched_at", "beside", "by_example", "check_randomness",
+           "copied_for", "for_examples", "in_all_examples", "in_batches", "innermost", "make_ready", "outside",
+           "refuse_dynamic", "refuse_masks", "view_at"]
 
 ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
         "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere inside "
@@ -39,12 +42,17 @@ IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because
             "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
             "not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. "
             "If said operator is being called inside the PyTorch framework, please file a bug report instead.")
-RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-          "randomness flags on vmap or perform the randomness operation out of vmap")
+NO_DRAWS = {  # by what a level says of random draws
+    "error": "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+             "'different' randomness flags on vmap or perform the randomness operation out of vmap",
+    "of passes": "vmap: We do not yet support calling random operations inside of vmap. Please perform random "
+                 "operations outside of vmap as a workaround"}
 SAME_OF_BATCH = ("Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
                  "with functorch")
 MASK = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
         "with a boolean mask.")
+DYNAMIC = ("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {}. "
+           "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")
 count = itertools.count(1).__next__
 
 
@@ -59,10 +67,11 @@ class Level:
     that is run by `vmap` goes through what they recorded.
     """
 
-    __slots__ = ("born", "randomness", "rank", "size")
+    __slots__ = ("born", "given", "randomness", "rank", "size")
 
     def __init__(self, size: int, outer: Level | None = None, randomness: str = "error", born: int = 0) -> None:
         self.size, self.randomness, self.born = size, randomness, born
+        self.given: list[tuple[Any, int]] = []  # the batches that it began with, and where their examples had been
         self.rank: tuple[int, ...] = (*(() if outer is None else outer.rank), -count())
 
 
@@ -240,6 +249,11 @@ def innermost(values: Any) -> Level | None:
     return found
 
 
+def in_batches(array: Any) -> bool:
+    """Whether there are batches of such arrays: not of those of a device, and not of bfloat16."""
+    return registry.on_host(BACKEND_OF.get(type(array))) and array.dtype is not BFLOAT16
+
+
 def batched_at(value: Any, level: Level | None) -> bool:
     """Whether a value is a batch of this level."""
     return type(value) is Batched and value.level is level
@@ -261,11 +275,33 @@ def beside(x: Any, others: tuple[Any, ...]) -> Any:
     return x if level is None or batched_at(x, level) else Batched(np.broadcast_to(x, (level.size, *x.shape)), level)
 
 
+def copied_for(x: Any, part: Any) -> Any:
+    """A copy of an array into which `part` can be written: it differs between all examples between which that does."""
+    if type(part) is not Batched or set(outside(part)) <= set(outside(x)):
+        return x.copy()
+    return np.zeros(x.shape, x.dtype, like=part) + x
+
+
 def refuse_masks(index: Any) -> None:
     """Raise PyTorch's RuntimeError for a mask that differs between examples: so might the size of the result."""
     for part in index if type(index) is tuple else (index,):
         if type(part) is Batched and part.dtype == np.bool_:
             raise RuntimeError(MASK)
+
+
+def refuse_dynamic(array: Any, op: str) -> None:
+    """Raise PyTorch's RuntimeError for a batch: the size of what this op makes depends on the numbers."""
+    if type(array) is Batched:
+        raise NoRule(DYNAMIC.format(f"aten::{op}"))
+
+
+def by_example(function: Callable[..., Any], *args: Any) -> Any:
+    """A function of arrays that looks at their numbers: called for each example where one is a batch."""
+    @functools.wraps(function)
+    def again(*own: Any) -> Any:
+        return by_example(function, *own)
+
+    return function(*args) if innermost(args) is None else RULES["loop"](again, args, {})
 
 
 def view_at(array: Any, shape: tuple[int, ...], strides: tuple[int, ...], shift: int) -> Any:
@@ -405,8 +441,9 @@ BACKEND: Any = BatchBackend()  # what a device has to itself, memory and streams
 
 def check_randomness() -> None:
     """Raise PyTorch's RuntimeError if random numbers are not allowed here."""
-    if any(level.randomness == "error" for level in CURRENT.inside):
-        raise RuntimeError(RANDOM)
+    for level in CURRENT.inside:
+        if level.randomness in NO_DRAWS:
+            raise RuntimeError(NO_DRAWS[level.randomness])
 
 
 def for_examples(draw: Callable[..., Any], shape: Any, parameters: tuple[Any, ...]) -> Any:
@@ -420,7 +457,7 @@ def for_examples(draw: Callable[..., Any], shape: Any, parameters: tuple[Any, ..
     CURRENT.inside = ()
     try:
         sizes = [level.size for level in different]
-        own = [np.ravel(whole_of(each, different)) if batches and registry.is_array(each) else each
+        own = [np.ravel(whole_of(each, different)) if registry.is_array(each) else each
                for each in parameters]
         return wrapped(draw((*sizes, *shape), *own), different[::-1])
     finally:

@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from minigrad.backends.batched import (
     CONTROL_FLOW,
+    DYNAMIC,
     IN_PLACE,
     MASK,
     RULES,
@@ -29,8 +30,6 @@ from minigrad.backends.registry import is_array
 
 np: Any = numpy  # whose types know of no batches
 
-DYNAMIC = ("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {}. "
-           "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")
 ALL, NEW = slice(None), None
 
 
@@ -393,7 +392,7 @@ def array(a: Any, dtype: Any = None, **options: Any) -> Any:
 @rule(np.ascontiguousarray)
 def ascontiguousarray(a: Any, dtype: Any = None, **options: Any) -> Any:
     a = a if a.ndim else a.reshape(1)
-    return a.like(np.ascontiguousarray(a.value, dtype))
+    return a.like(np.ascontiguousarray(a.value, dtype, like=a.value))  # a batch itself, in a nested `vmap`
 
 
 def likeness(function: Any) -> None:

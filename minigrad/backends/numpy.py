@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import BFLOAT16, HALVES, as_dtype
+from minigrad.backends.batched import Batched, copied_for
 from minigrad.backends.registry import BACKEND_OF, backend_of, by_kernel, device_like, is_array, moved
 
 BOOL = np.dtype(bool)
@@ -299,6 +300,8 @@ class ArrayNamespace:
         elif getattr(index, "dtype", None) == BOOL:  # a mask has no repeats
             out[index] = x
         else:
+            for part in parts if BACKEND_OF else ():  # of more examples than `x`, in a nested `vmap`
+                out = out if type(part) is not Batched else copied_for(out, part)
             add_at(out, index, x)
         return out
 
@@ -307,7 +310,7 @@ class ArrayNamespace:
         """`x` with its elements at `index` replaced by `part`, an array (a Tensor) or a number."""
         if fills(x, index, part):
             return np.where(index, part if is_array(part) else x.dtype.type(part), x)
-        out = x.copy()
+        out = copied_for(x, part)
         out[index] = part
         return out
 

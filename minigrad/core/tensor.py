@@ -399,7 +399,9 @@ def set_requires_grad(tensor: Tensor, on: bool = True) -> None:
         view.own = on and view.grad_fn is None
     counter = tensor._version_counter
     if counter is not None and counter.views is not None:
-        for other in counter.views:
-            view = other._extras.view
+        # A copy in one step, since another thread may be taking views.
+        for reference in tuple(counter.views.data):  # type: ignore[attr-defined]  # typeshed leaves `data` out
+            other = reference()
+            view = None if other is None else other._extras.view
             if view is not None and view.base is tensor:
                 other._requires_grad = on or view.own or view.grad_fn is not None

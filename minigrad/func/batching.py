@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from minigrad._base.nested import mapped
 from minigrad._base.warnings import warn
 from minigrad.autograd.forward_ad import BORN, carrying, replaced, tensors_in
 from minigrad.backends import batched_rules
-from minigrad.backends.batched import CURRENT, RULES, Batched, Level, NoRule, batched_at, innermost, make_ready
+from minigrad.backends.batched import CURRENT, DYNAMIC, RULES, Batched, Level, NoRule, batched_at, innermost, make_ready
 from minigrad.core import LOCAL, Node, Tensor, counter_of, record1
 from minigrad.core.tensor import next_sequence_nr
 from minigrad.func.levels import entered_on_stack
@@ -32,10 +32,11 @@ from minigrad.func.whole_ops import WHOLE_OPS
 from minigrad.ops._dispatch.op_wrappers import Lingering, is_part
 from minigrad.ops.shape.join import stack
 
-__all__ = ["Enter", "Leave", "entering", "lifted", "split_by_example"]
+__all__ = ["OF_PASSES", "Enter", "Leave", "entering", "lifted", "split_by_example"]
 
 RULES.update(WHOLE_OPS)
 
+OF_PASSES = "of passes"  # the randomness of a level of `is_grads_batched`, which PyTorch runs by its first `vmap`
 MASKED_SELECT = ("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
                  "because for each batch this would return a differently shaped Tensor. Please file an issue at "
                  "https://github.com/pytorch/pytorch/issues if you need this feature.")
@@ -137,14 +138,15 @@ def seen_through(a: Tensor, result: Tensor) -> Tensor:
 # ---- Levels.
 @contextmanager
 def entering(size: int, randomness: str) -> Iterator[Level]:
-    """A block that is one more level, of so many examples."""
+    """A block that is one more level, of so many examples. That of a batch of passes is no transform: what transforms
+    refuse is allowed in it."""
     make_ready()
     before = CURRENT.inside
     level = Level(size, before[-1] if before else None, randomness, next_sequence_nr())
     LIFTING.need(1)
     CURRENT.inside = (*before, level)
     try:
-        with entered_on_stack(level):
+        with entered_on_stack(level) if randomness != OF_PASSES else nullcontext():
             yield level
     finally:
         CURRENT.inside = before
@@ -239,5 +241,5 @@ def joined(level: Level, results: list[Any], name: str) -> Any:
     if not isinstance(first, Tensor):
         return first
     if any(each.array.shape != first.array.shape for each in results):
-        raise NoRule(batched_rules.DYNAMIC.format(f"aten::{name.lower()}"))
+        raise NoRule(DYNAMIC.format(f"aten::{name.lower()}"))
     return Enter.forward(stack(results), level, 0)

@@ -106,9 +106,16 @@ def of_one_level(cls: type[Function]) -> type[Function]:
 def by_own_rule(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:
     """Call a Function's `vmap` outside of the level, and return its output as a batch. Raises RuntimeError if it does
     not return an output and the dimensions of the examples in it."""
-    in_dims = mapped(lambda each: 0 if is_batch(each, level) else None, args)
+    def dim_of(each: Any) -> int | None:
+        """Where the examples of a batch are: for what `vmap` was given where they had been, else in front."""
+        return next((dim for array, dim in level.given if array is each.array), 0) if is_batch(each, level) else None
+
+    def whole(each: Any) -> Any:
+        dim = dim_of(each)
+        return each if dim is None else Leave.forward(each, level, dim)
+
     with lowered(STACK.levels[:-1]):
-        given = mapped(lambda each: Leave.forward(each, level, 0) if is_batch(each, level) else each, args)
+        in_dims, given = mapped(dim_of, args), mapped(whole, args)
         found = cls.vmap(VmapInfo(level.size, level.randomness), in_dims, *given)
     if not isinstance(found, tuple):
         raise RuntimeError(TWO_RETURNS.format(f"a {type(found)} instead"))

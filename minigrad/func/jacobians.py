@@ -9,14 +9,11 @@ a Hessian is square, and columns of rows need no graph of a graph.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from minigrad._base.nested import leaves
-from minigrad.backends.numpy import XP
-from minigrad.core import Tensor, plain
+from minigrad.autograd.functional import unit_vectors
+from minigrad.core import Tensor
 from minigrad.func.transforms import Argnums, Function, jvp, only_tensors, positions, refilled, vjp, wrapped
 from minigrad.func.vmap import vmap
-from minigrad.history.views import host_or_device
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
@@ -104,11 +101,6 @@ def by_chosen(func: Function, args: Sequence[Any], kwargs: dict[str, Any], place
     return of_chosen
 
 
-def first_of(tensors: Sequence[Tensor], index: int) -> int:
-    """Which unit vector is the first of one of some tensors."""
-    return sum([each.numel() for each in tensors[:index]])
-
-
 def split(tensor: Tensor, by: Sequence[Tensor], dim: int) -> Sequence[Tensor]:
     """The parts of a tensor along a dimension that has the unit vectors of some tensors, for each of these."""
     return [tensor] if len(by) == 1 else tensor.split([each.numel() for each in by], dim)
@@ -117,18 +109,6 @@ def split(tensor: Tensor, by: Sequence[Tensor], dim: int) -> Sequence[Tensor]:
 def of_shape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The tensor in this shape, itself if it has it."""
     return tensor if tensor.array.shape == shape else tensor.reshape(shape)
-
-
-def unit_vectors(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The unit vectors of all tensors together: for each a tensor with all of them along its first dimension."""
-    count, made = first_of(tensors, len(tensors)), []
-    for index, tensor in enumerate(tensors):
-        handle = host_or_device(tensor.array)
-        rows = XP.zeros((count, tensor.numel()), handle, tensor.array.dtype)
-        one = np.arange(tensor.numel(), like=handle)
-        rows[first_of(tensors, index) + one, one] = 1
-        made.append(plain(rows.reshape((count, *tensor.shape))))
-    return made
 
 
 def arranged(args: Sequence[Any], argnums: Argnums, places: Sequence[int], parts: Iterator[Any]) -> Any:

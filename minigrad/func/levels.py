@@ -30,7 +30,8 @@ class AllTransforms:
     count = 0
     lock = new_lock()
     rule: Callable[..., Any]  # a wrapper around `Function.apply`, set by `custom_functions.py`
-    refusing: ClassVar[dict[str, Any]] = {}  # the methods of Tensor that refuse, by name
+    changes: ClassVar[dict[str, Callable[[Any], Any]]] = {}  # what becomes of attributes of Tensor, by name
+    changed: ClassVar[dict[str, tuple[Any, Any]]] = {}  # what each was, and is
 
     @classmethod
     def add(cls, number: int) -> None:
@@ -40,13 +41,13 @@ class AllTransforms:
             if before and cls.count:
                 return
             wrap_apply(cls.rule, cls.count > 0)
-            for name, message in REFUSED.items():
-                method = vars(Tensor)[name]
+            for name, change in cls.changes.items():
+                attribute = vars(Tensor)[name]
                 if cls.count:
-                    cls.refusing[name] = refusing(method, message)
-                    setattr(Tensor, name, cls.refusing[name])
-                elif method is cls.refusing[name]:  # else somebody has wrapped it since, and it refuses nothing more
-                    setattr(Tensor, name, method.__wrapped__)
+                    cls.changed[name] = attribute, change(attribute)
+                    setattr(Tensor, name, cls.changed[name][1])
+                elif attribute is cls.changed[name][1]:  # else somebody has wrapped it since, and it does as before
+                    setattr(Tensor, name, cls.changed[name][0])
 
 
 STACK = Stack()
@@ -70,6 +71,9 @@ def refusing(method: Callable[..., Any], message: str) -> Callable[..., Any]:
         return method(*args, **options)
 
     return call
+
+
+AllTransforms.changes.update({name: functools.partial(refusing, message=message) for name, message in REFUSED.items()})
 
 
 @contextmanager

@@ -64,11 +64,15 @@ def only_tensors(tree: Any) -> list[Tensor]:
 
 
 def with_aux(result: Any, has_aux: bool, api: str) -> tuple[Any, Any]:
-    """Split what a function returned into its output and the rest. Raises RuntimeError if it is no pair."""
+    """Split what a function returned into its output and the rest. Raises RuntimeError if it is no pair, or the rest
+    is no tree of tensors."""
     if not has_aux:
         return result, None
     if not (isinstance(result, tuple) and len(result) == 2):
         raise RuntimeError(f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    for each in leaves(result[1]):
+        if not isinstance(each, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(each)}")
     return result
 
 
@@ -108,9 +112,10 @@ def refilled(tree: Any, values: Iterator[Any]) -> Any:
 
 # ---- Reverse mode.
 class ThreadLevels(threading.local):
-    """The level of reverse mode whose function is running."""
+    """What a thread does for the levels of reverse mode: `level` is the one whose function is running."""
 
     level: "Reverse | None" = None
+    passing: "Reverse | None" = None  # the one that a backward pass is for
 
 
 STATE = ThreadLevels()
@@ -182,7 +187,12 @@ class Reverse:
         if pairs:
             roots, given = zip(*pairs, strict=True)
             recorded = self.recorded and self.reaches_out([*roots, *[each for each in given if each is not None]])
-            found = run_backward(roots, start_grads(roots, given), keep_graph or recorded, recorded, self.inputs, True)
+            before, STATE.passing = STATE.passing, self
+            try:
+                found = run_backward(roots, start_grads(roots, given), keep_graph or recorded, recorded, self.inputs,
+                                     True)
+            finally:
+                STATE.passing = before
         return [zeros_like(each) if got is None else got
                 for got, each in zip(found, self.inputs, strict=True)]
 

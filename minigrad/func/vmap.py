@@ -7,18 +7,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad._base.nested import leaves
-from minigrad.backends.batched import Level, NoRule, batched_at
-from minigrad.backends.registry import backend_of, on_host
+from minigrad.backends.batched import CONTROL_FLOW, ITEM, Level, NoRule, batched_at, in_batches
 from minigrad.core import Tensor
-from minigrad.func.batching import Enter, Leave, entering, lifted
+from minigrad.func.batching import OF_PASSES, Enter, Leave, entering, lifted
 from minigrad.func.transforms import refilled, structure
 from minigrad.ops.random import default_generator
 from minigrad.ops.shape.join import cat, stack
 
-__all__ = ["vmap"]
+__all__ = ["of_passes", "vmap"]
 
 Function = Callable[..., Any]
 RANDOMNESS = ("error", "different", "same")
+NO_FALLBACK = "Batching rule not implemented for aten::{}. We could not generate a fallback."
+OF_NUMBERS = {ITEM: NO_FALLBACK.format("item"), CONTROL_FLOW: NO_FALLBACK.format("is_nonzero")}
 
 
 def vmap(func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
@@ -27,7 +28,7 @@ def vmap(func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
 
     `func` is written for one example; inside, its tensors lack the dimension of the batch. You need it where a function
     of one example is given: per-example gradients, `vmap(grad(loss))`, or the rows of a Jacobian. On a device other
-    than the CPU it runs `func` for each example.
+    than the CPU, and for bfloat16, it runs `func` for each example.
 
     Args:
         in_dims: which dimension of each argument has the examples; None: the argument is the same for all. One number
@@ -51,6 +52,28 @@ def vmap(func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
     return batched
 
 
+def of_passes(run: Callable[..., Sequence[Any]], vectors: Sequence[Tensor]) -> tuple[Any, ...]:
+    """Return what a pass finds for each entry of a batch of vectors, stacked, or None; all entries make one pass.
+
+    This is what `is_grads_batched` and `vectorize` run. PyTorch runs them by its first `vmap`, which is no transform,
+    and whose errors have other words.
+    """
+    missing: list[bool] = []
+
+    def found_by(*rows: Any) -> list[Any]:
+        found = run(*rows)
+        missing[:] = [each is None for each in found]
+        return [each for each in found if each is not None]
+
+    try:
+        columns = iter(Call(found_by, 0, 0, OF_PASSES).run(tuple(vectors), {}, None))
+    except RuntimeError as error:
+        if isinstance(error.__cause__, NoRule) and error.args[0] in OF_NUMBERS:
+            raise RuntimeError(OF_NUMBERS[error.args[0]]) from error.__cause__
+        raise
+    return tuple([None if none else next(columns) for none in missing])
+
+
 class Call:
     """One call of a function that `vmap` returned."""
 
@@ -67,8 +90,7 @@ class Call:
         dims = self.dims_of(args)
         values = [lifted(value) if isinstance(value, Tensor) else value for value in leaves(args)]
         size = size_of(values, dims)
-        if size and not all(dim is None or on_host(backend_of(value.array))
-                            for value, dim in zip(values, dims, strict=True)):
+        if size and not all(dim is None or in_batches(value.array) for value, dim in zip(values, dims, strict=True)):
             return self.one_by_one(args, values, dims, size, kwargs)
         if chunk_size is None or not size:
             return self.of_batch(args, values, dims, size, kwargs)
@@ -117,6 +139,7 @@ class Call:
         with entering(size, self.randomness) as level:
             given = [value if dim is None else Enter.forward(value, level, dim)
                      for value, dim in zip(values, dims, strict=True)]
+            level.given += [(each.array, dim) for each, dim in zip(given, dims, strict=True) if dim is not None]
             try:
                 return self.left(self.func(*refilled(args, iter(given)), **kwargs), level)
             except NoRule as error:
@@ -124,7 +147,7 @@ class Call:
 
     def one_by_one(self, args: Any, values: Sequence[Any], dims: Sequence[int | None], size: int,
                    kwargs: dict[str, Any]) -> Any:
-        """Run the function on one example after the other: there are no batches of a device's arrays."""
+        """Run the function on one example after the other: there are no batches of its arrays."""
         state = default_generator.get_state()
         results = []
         for i in range(size):

@@ -6,6 +6,7 @@ added to the log, which the encoder turns into events. The part shared by every 
 
 import weakref
 from collections.abc import Sequence
+from sys import getrefcount
 from typing import Any
 
 from numpy import asarray, generic
@@ -19,6 +20,7 @@ from minigrad.recording.tracker import CHANGED, NOWHERE, Log, TrackedRef, Tracke
 __all__ = ["CONSTANTS", "Seen"]
 
 UNEXPLAINED = 1000  # at this many, freed tensors are removed from those that no event has explained
+OWN = 3  # `getrefcount` of a counter that one tensor has: of that tensor, of the local variable and of the argument
 CONSTANTS = (SCALAR_OPERAND,)  # tensors that stand for an operand that is a Python number
 
 
@@ -147,9 +149,11 @@ class Seen(Tracker):
         if base is not None:
             facts["base"] = self.tensor(base)
         elif counter is not None:
-            others = [(w.number, w()) for w in self.tensors.values() if w.number not in (None, number)]
-            known = [n for n, other in others if other is not None and other._version_counter is counter]
-            facts.update({"counter": known[0]} if known else {})
+            # A search for each parameter would be quadratic: there is none if nobody shares the counter.
+            others = self.tensors.values() if getrefcount(counter) > OWN else ()
+            known = (w.number for w in others if w.number not in (None, number)
+                     and (other := w()) is not None and other._version_counter is counter)
+            facts.update({"counter": first} if (first := next(known, None)) is not None else {})
         if counter is not None and counter.value:
             facts["version"] = counter.value
         if facts:

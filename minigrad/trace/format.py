@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from math import hypot
 from typing import Any
 
-__all__ = ["Data", "Maybe", "Names", "brief", "broken", "few", "inline", "listed", "number", "op_name", "piled",
-           "shape_text", "tensor_text"]
+__all__ = ["Data", "Maybe", "Names", "brief", "broken", "few", "inline", "listed", "memory_text", "number",
+           "op_name", "piled", "shape_text", "tensor_text"]
 
 Data = dict[str, Any]  # a trace or one of its records, as `Trace.to_dict` gives it
 Maybe = int | None
@@ -135,6 +135,19 @@ def piled(texts: Sequence[str]) -> str:
     if len(texts) <= 3:
         return " | ".join(texts)
     return f"{sum(text != '–' for text in texts)} of {len(texts)} outputs"
+
+
+def memory_text(count: int) -> str:
+    """Return a number of bytes as all parts of this project write it: `512 B`, `1.5 KiB`, `282 MiB`.
+
+    At most three digits after rounding, or the whole number; in powers of 1024, under the names that PyTorch's errors
+    and `torch.cuda.memory_summary` give them. (Its profiler writes the same numbers as KB and MB.)
+    """
+    for unit, size in (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size:
+            found = count / size
+            return f"{f'{found:.3g}' if found < 100 else round(found)} {unit}"
+    return f"{count} B"
 
 
 def _rounded(entry: Any, dtype: str) -> str:

@@ -170,7 +170,8 @@ PASS = {  # what the engine does
         roots="[(node,output_nr:nr,value?)]: the nodes where it begins, and their gradients",
         needs="[(node,count:int)]: how many gradients each node waits for",
         create_graph="bool: whether the pass is recorded itself",
-        retain_graph="bool: whether nodes keep their saved values",
+        retain_graph="bool: whether the program asked to keep the saved values; a pass that `inspect` runs keeps them "
+                     "unasked",
         inputs="[tensor]?: the inputs given, if any; those that are edges are omitted"),
     "ready": Record("The last gradient of a node arrived: it joins the ready queue.", node="node: which one"),
     "run": Record(

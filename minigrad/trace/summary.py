@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from minigrad.trace.format import listed, shape_text
+from minigrad.trace.format import listed, memory_text, shape_text
 from minigrad.trace.query import around
 from minigrad.trace.rows import Rows
 from minigrad.trace.schema import Parts
@@ -146,7 +146,7 @@ def _table(rows: list[ModuleRow]) -> Iterator[str]:
                ["class", *(row.module + (f" ×{row.calls}" if row.calls > 1 else "") for row in rows)],
                ["output", *(listed([*map(shape_text, row.outputs)], 3, "") for row in rows)],
                ["parameters", *(f"{row.parameters:,}" if row.parameters else "" for row in rows)],
-               ["saved", *(f"{row.saved:,} B" if row.saved else "" for row in rows)],
+               ["saved", *(memory_text(row.saved) if row.saved else "" for row in rows)],
                ["forward", *(_time(row.forward_seconds) for row in rows)],
                ["backward", *(_time(row.backward_seconds) for row in rows)],
                ["gradient", *(_size(row.gradient) for row in rows)]]

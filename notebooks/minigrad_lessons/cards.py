@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -63,10 +64,14 @@ class Shown:
             made = optional("minigrad_widgets.widget.question_card", "lessons").QuestionCard
         except MissingExtra:
             made = None
-        if not hasattr(builtins, "get_ipython"):  # that name is there while IPython runs a cell
+        marimo: Any = sys.modules.get("marimo")
+        if made is not None and marimo is not None and marimo.running_in_notebook():
+            display = marimo.output.append
+        elif hasattr(builtins, "get_ipython"):  # that name is there while IPython runs a cell
+            display = optional("IPython.display", "lessons").display
+        else:
             print(self.face.plain)
             return
-        display = optional("IPython.display", "lessons").display
         if made is None:
             display({"text/plain": self.face.plain}, raw=True)
             return

@@ -35,6 +35,7 @@ from minigrad_lessons.exercises.lesson16 import engine
 from minigrad_lessons.exercises.lesson17 import center, paired, sum_back
 from minigrad_lessons.exercises.lesson18 import no_negatives, powers, set_row
 from minigrad_lessons.exercises.lesson19 import entropy, log_sum_exp, scaled_step
+from minigrad_lessons.exercises.lesson20 import gradient_norms, patched, where_it_dies
 from minigrad_lessons.exercises.lesson21.gradients import (
     broadcast,
     differentiable,
@@ -68,13 +69,14 @@ __all__ = [
     "accumulate", "alive", "arrivals", "backpropagate", "broadcast", "by_columns", "by_hooks", "center", "chain",
     "changed", "clip", "dead_code", "decorator", "diamond", "differentiable", "divergence", "dual", "eikonal",
     "engine", "entropy", "event_order", "facts", "flags", "forgot", "forward_hvp", "freeze", "frozen",
-    "half_constant", "hooks", "hvp", "in_place_step", "integers", "jacobian", "last_node", "let_go", "log_sum_exp",
-    "matmul", "modes", "modified_error", "module", "momentum", "multiply", "no_graph_error", "no_nan",
-    "no_negatives", "non_leaf", "none_first", "one_row", "only_x", "operation", "order", "paired", "parallel",
-    "parameter", "parts", "power_sgd", "powers", "reach", "recorded_anyway", "repaired", "repeats", "result_flag",
-    "returns", "running_total", "scaled_step", "second_backward", "seen", "segments", "set_mode", "set_row",
-    "sharded", "slopes", "spoil", "square", "straight_through", "sum_back", "tanh", "third_output", "twelve",
-    "twice", "twin", "two_ways", "unstable", "value_class", "waiting_walk", "walk", "watch_layers", "zeros",
+    "gradient_norms", "half_constant", "hooks", "hvp", "in_place_step", "integers", "jacobian", "last_node",
+    "let_go", "log_sum_exp", "matmul", "modes", "modified_error", "module", "momentum", "multiply",
+    "no_graph_error", "no_nan", "no_negatives", "non_leaf", "none_first", "one_row", "only_x", "operation", "order",
+    "paired", "parallel", "parameter", "parts", "patched", "power_sgd", "powers", "reach", "recorded_anyway",
+    "repaired", "repeats", "result_flag", "returns", "running_total", "scaled_step", "second_backward", "seen",
+    "segments", "set_mode", "set_row", "sharded", "slopes", "spoil", "square", "straight_through", "sum_back",
+    "tanh", "third_output", "twelve", "twice", "twin", "two_ways", "unstable", "value_class", "waiting_walk",
+    "walk", "watch_layers", "where_it_dies", "zeros",
 ]
 
 

@@ -20,7 +20,7 @@ STAGES = (
     ("The graph, and how it is walked", (3, 17, 4, 5)),
     ("Look inside: hooks, modes, memory", (6, 7, 8, 18)),
     ("Make it your own", (9, 10)),
-    ("Train, and differentiate again", (11, 19, 12, 22, 13)),
+    ("Train, and differentiate again", (11, 19, 12, 22, 20, 13)),
     ("Beyond one process and one engine", (14, 15, 16, 21)),
 )
 ORDER = [number for _, lessons in STAGES for number in lessons]

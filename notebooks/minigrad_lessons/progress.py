@@ -93,7 +93,7 @@ class Progress:
         except MissingExtra:
             return bundle
         _shown.append(widget)
-        return {**(widget._repr_mimebundle_() or {}), **bundle}
+        return {**optional("minigrad_widgets.widget.mime", "lessons").view_of(widget), **bundle}
 
 
 def _cell(part: Part) -> str:

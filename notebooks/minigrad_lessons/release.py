@@ -27,6 +27,11 @@ POINTS = {"puzzle": 1, "faded": 1, "open": 2}  # by the first of these tags that
 REQUIREMENTS = "# What the lessons need.\nminigrad-kit[lessons]=={version}\n"
 CONFIG = '''"""nbgrader's configuration for the lessons of minigrad."""
 
+import os
+import sys
+
+# nbgrader calls alembic by its name: it is beside this Python, also where that environment is not activated.
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
 c = get_config()  # noqa: F821 (nbgrader gives it)
 c.CourseDirectory.course_id = "minigrad"
 # The exercises are handed out with dots in them, and the source holds no solution that would have to be taken out.

@@ -8,6 +8,7 @@ asks an exception for `_render_traceback_` before it writes a traceback of its o
 """
 
 import builtins
+import sys
 from linecache import getlines
 from pathlib import Path
 from traceback import walk_tb
@@ -16,6 +17,7 @@ from typing import Any
 
 import minigrad
 from minigrad_lessons import earlier_cells
+from minigrad_widgets.widget.mime import is_unattended
 
 LIBRARY = str(Path(minigrad.__file__).parent)
 RAISED = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, RuntimeError, TypeError,
@@ -42,7 +44,13 @@ def show(shell: Any, etype: type[BaseException], error: BaseException, tb: Trace
     name = error.name if isinstance(error, NameError) else None
     if name and (told := earlier_cells.sentence(name, source_of_cell(shell, tb))):
         error._render_traceback_ = lambda: [told]  # type: ignore[attr-defined]  # IPython looks for it on any exception
-    shell.showtraceback((etype, error, tb), tb_offset=tb_offset, running_compiled_code=True)
+    if not is_unattended():
+        shell.showtraceback((etype, error, tb), tb_offset=tb_offset, running_compiled_code=True)
+        return
+    # papermill takes any error in an output for a failure; the kernel's answer says whether the cell failed.
+    written = getattr(error, "_render_traceback_", None)
+    lines = written() if written else shell.InteractiveTB.structured_traceback(etype, error, tb, tb_offset=tb_offset)
+    print("\n".join(lines), file=sys.stderr)
 
 
 def shorten() -> None:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import runpy
 import signal
-import sys
 import threading
 
 
 def end_with_parent() -> None:
-    """Wait for the other end of the pipe to close; then ask this process to end in good order."""
-    sys.stdin.buffer.read()
+    """Wait for the other end of the pipe to close; then ask this process to end in good order.
+
+    Not by `sys.stdin`: its lock would be held while the interpreter ends, which is a fatal error.
+    """
+    while os.read(0, 1024):
+        pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -317,6 +317,6 @@ table(["function", "slope", "curvature"], [[name, *slope_and_curve(f)] for name,
 # `create_graph=True` records the backward pass, and the same rules continue from there. A network of ReLUs has slopes
 # but no curvature: to train on normals, use something smooth.
 #
-# Next, lesson 22: derivatives in the other direction, from the inputs to the result. Then comes the capstone: your own
-# model under the inspector, or an operation of your own. After it, lesson 14 runs many processes, 15 compiles a step,
-# and in 16 you build the engine.
+# Next, lesson 22: derivatives in the other direction, from the inputs to the result. Lesson 20 watches every layer of a
+# model at once. Then comes the capstone: your own model under the inspector, or an operation of your own. After it,
+# lesson 14 runs many processes, 15 compiles a step, and in 16 you build the engine.

@@ -199,7 +199,7 @@ window.read = (() => {
   function outside(root) {
     const frame = root.getBoundingClientRect();
     const wrong = all(root, "*").filter((each) => {
-      if (each.closest("svg, .mg-chips, .mg-scroll, .mg-run, .mg-outline-list, .mg-sr") || !shown(each)) return false;
+      if (each.closest("svg, .mg-chips, .mg-scroll, .mg-run, .mg-sr") || !shown(each)) return false;
       const { left, right, width } = each.getBoundingClientRect();
       const cut = clipped({ left, right, top: 0, bottom: 1e6 }, each.parentElement, root);
       return width > 0 && (cut.left < frame.left - 1 || cut.right > frame.right + 1);

@@ -203,7 +203,7 @@ def test_a_gradient_that_is_no_number_is_loud(seen: Page, axe: Axe) -> None:
     assert root.locator("svg.mg-svg [data-node][data-broken='nan']").count() >= 1
     assert arithmetic(root)[0].endswith("= [inf, inf]") and arithmetic(root)[1].endswith("= [nan, nan]")
     assert "nan" in root.locator("output.mg-text").inner_text()
-    table = root.locator(".mg-nodetable")
+    table = root.locator(".mg-summary")
     turn(table)
     assert "nan" in table.locator("tr[aria-current=step]").inner_text()
     turn(table)
@@ -293,7 +293,7 @@ def test_costs_shade_the_boxes_and_the_summary_lists_them(seen: Page, axe: Axe) 
 
 
 def test_colours_show_where_gradients_vanish(seen: Page, axe: Axe) -> None:
-    """Each size has its colour and its width; the summary has all leaves by their names, and bars that grow."""
+    """Each size has its colour and its width; the table has all leaves by their names, and bars that grow."""
     root = inspector(seen, 2)
     root.press("End")
     strokes = """root => Object.fromEntries([...root.querySelectorAll('path.mg-edge')].map(edge =>

@@ -214,9 +214,9 @@ def test_modules_fold_by_keyboard_and_by_mouse(book: Book) -> None:
     assert root.locator("[data-scope]").locator("visible=true").count() > 0
     root.locator(".mg-node[data-scope]").click()
     assert len(root.evaluate("read.drawn")["status"]) > len(statuses)
-    turn(root.locator(".mg-outline"))
-    root.locator(".mg-outline-row", has_text="unfold all").click()
-    turn(root.locator(".mg-outline"))
+    turn(root.locator(".mg-summary"))
+    root.locator(".mg-folds button", has_text="unfold all").click()
+    turn(root.locator(".mg-summary"))
     root.focus()
     book.page.keyboard.press("Enter")  # nothing is chosen any more
     same(root, expected.drawn(book.trace, "backward", step))

@@ -12,7 +12,7 @@ from tests.groups import has_browser, installed, require
 pytestmark = pytest.mark.browser
 require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 import minigrad as torch
 from minigrad.recorder import Trace
@@ -24,8 +24,9 @@ from tests.widgets.programs import WAYS, blocks, compiled, in_place, network, tw
 from tests.widgets.rank_traces import rank_of
 
 WIDTHS = (480, 768, 1200, 1600)
-ROWS = """rows => rows.map(row =>
-  [row.dataset.row, row.getAttribute("aria-current"), ...[...row.cells].map(cell => cell.innerText)])"""
+ROWS = """rows => rows.filter(row => row.dataset.box >= 0 && row.dataset.state !== 'unknown').map(row =>
+  [row.dataset.box, row.getAttribute("aria-current"), row.cells[1].innerText.split(", ")[0],
+   row.querySelector(".mg-pending").innerText])"""
 
 
 def walked(lens: str, keys: str) -> Callable[[], Any]:
@@ -96,8 +97,8 @@ def painted(page: Page) -> None:
 
 
 def open_all(root: Locator) -> None:
-    """Opens what can be opened: the bytes, the modules."""
-    for part in (".mg-toggle", ".mg-outline > summary", ".mg-nodelist > summary >> nth=0",
+    """Opens what can be opened: the bytes, the table."""
+    for part in (".mg-toggle", ".mg-nodelist > summary >> nth=0",
                  ".mg-elsewhere > summary"):
         for button in root.locator(part).all():
             if button.is_visible():
@@ -145,22 +146,23 @@ def test_everything_is_reached_by_tab_and_seen_there(page: Page, shown: Locator)
 def test_the_table_says_what_the_drawing_says(page: Page, opened: Opened) -> None:
     inspector = network(1)
     root, trace = opened(inspector), inspector._trace
-    root.locator(".mg-nodetable > summary").focus()
+    root.locator(".mg-summary > summary").focus()
     page.keyboard.press("Enter")
     root.focus()
-    rows = root.locator(".mg-nodetable tbody tr")
+    rows = root.locator(".mg-summary tbody tr")
     for step in trace.steps("backward")[:40]:
         assert root.get_attribute("data-step") == str(step)
         wanted = expected.drawn(trace, "backward", step)
         told = rows.evaluate_all(ROWS)
-        states = {row[0]: row[3] for row in told}
+        states = {row[0]: row[2] for row in told}
         assert states == {node: wanted["words"][node] or "recorded" for node in states}
         assert set(states) == {node for node, status in wanted["status"].items() if status != "unknown"}
-        assert {row[0]: f"Σ {row[4]}" for row in told if row[4] != "–"} == wanted["piled"]
+        assert {row[0]: f"Σ {row[3]}" for row in told if row[3]} == wanted["piled"]
         assert [row[0] for row in told if row[1] == "step"] == wanted["marked"]
         page.keyboard.press("ArrowRight")
-    rows.nth(3).locator("button").press("Enter")
-    assert root.locator(".mg-selected").get_attribute("data-node") == rows.nth(3).get_attribute("data-row")
+    op = root.locator('.mg-summary tr[data-box="3"]')
+    op.locator(".mg-link").press("Enter")
+    expect(root.locator(".mg-selected")).to_have_attribute("data-node", "3")
 
 
 def test_the_keyboard_stays_inside_when_its_button_is_drawn_anew(page: Page, opened: Opened) -> None:

@@ -64,13 +64,14 @@ inspect(model, batch, target=labels, loss_fn=pytorch.nn.functional.cross_entropy
 MODULES = """wide, many = pytorch.nn.Linear(16, 16), pytorch.randn(8, 16)
 inspect(wide, many, detail="modules")"""
 COMPILED = "inspect(pytorch.compile(model), batch)"
-CELLS = (IMPORTS, ISLANDS, ENCODER, MEETING, BY_HAND, PYTORCH, MODULES, COMPILED)
+SEVERAL = "inspect(pytorch.nn.LSTM(4, 3), batch)"
+CELLS = (IMPORTS, ISLANDS, ENCODER, MEETING, BY_HAND, PYTORCH, MODULES, COMPILED, SEVERAL)
 
 
 @pytest.fixture(scope="module")
 def notebook(pages: BrowserContext, server: Lab) -> Iterator[Page]:
-    """A notebook of these programs, run: seven inspectors and the card of `reveal`."""
-    with ran(pages, server, NAME, *CELLS, widgets=8) as page:
+    """A notebook of these programs, run: eight inspectors and the card of `reveal`."""
+    with ran(pages, server, NAME, *CELLS, widgets=9) as page:
         yield page
 
 
@@ -224,7 +225,7 @@ def test_times_of_a_model_are_shaded_and_listed(seen: Page, axe: Axe) -> None:
     root.locator(".mg-graph.mg-costs").wait_for()
     turn(root.locator(".mg-summary"))
     heads = root.locator(".mg-summary thead th")
-    assert heads.all_inner_texts()[:4] == ["module or op", "output", "time", "derivative"]
+    assert heads.all_inner_texts()[:5] == ["module or op", "state", "output", "time", "derivative"]
     cells = root.locator(".mg-summary tbody [data-measure=forward]")
     expect(cells.first).not_to_be_empty()
     assert all(text == "" or text.endswith("s") for text in cells.all_inner_texts())
@@ -235,7 +236,7 @@ def test_times_of_a_model_are_shaded_and_listed(seen: Page, axe: Axe) -> None:
 
 
 def test_what_was_not_kept_says_so(seen: Page, axe: Axe) -> None:
-    """With `detail="modules"`: on the edges, at the last step, in the summary."""
+    """With `detail="modules"`: on the edges, at the last step, in the table."""
     root = shown(seen, MODULES)
     root.press("End")
     assert "16×16, not kept" in root.locator(".mg-labels text.mg-gradient").all_text_contents()
@@ -252,6 +253,23 @@ def test_a_compiled_model_is_inspected_as_it_runs_eagerly(seen: Page, axe: Axe) 
     root = shown(seen, COMPILED)
     root.press("End")
     assert node(root, "AddmmBackward0").count() == 1
+    assert axe(seen, at(seen, root)) == []
+
+
+@pytest.mark.parametrize(("program", "said", "lens"), [
+    (COMPILED, "is no loss: this is the backward pass of its sum. For a training step give loss_fn=", "backward"),
+    (SEVERAL, "out[0], out[1][0], out[1][1], so no backward pass was run: this is the forward pass", "forward"),
+])
+def test_a_result_that_is_no_loss_is_shown_and_a_banner_says_so(
+    seen: Page, axe: Axe, program: str, said: str, lens: str
+) -> None:
+    root = shown(seen, program)
+    expect(root.locator(".mg-banner")).to_contain_text(said)
+    expect(root).to_have_attribute("data-lens", lens)
+    root.press("End")
+    expect(root.locator('.mg-node:not([data-status="unknown"])').first).to_be_visible()
+    root.press("Home")
+    expect(root).not_to_contain_text("retain_graph")
     assert axe(seen, at(seen, root)) == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from itertools import chain, combinations
 from statistics import median, quantiles
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -21,7 +21,7 @@ from minigrad import nn
 from minigrad.recorder import Trace, record
 from minigrad_widgets import Inspector, inspect
 from tests.browser import expected
-from tests.browser.fixtures import Opened
+from tests.browser.fixtures import Axe, Opened
 from tests.widgets import synthetic
 from tests.widgets.programs import blocks, network
 from tests.widgets.test_model_map import Misfit, Model, trained
@@ -37,7 +37,7 @@ SCALE = "world => new DOMMatrix(getComputedStyle(world).transform).a"
 UNFOLDED = """root => {
   const times = [];
   for (let at = 0; at < 6; at++) {
-    const rows = [...root.querySelectorAll('.mg-outline-list [aria-expanded=false]')];
+    const rows = [...root.querySelectorAll('.mg-unfold[aria-expanded=false]')];
     if (rows.length === 0) break;
     const start = performance.now();
     rows[Math.min(at, rows.length - 1)].click();
@@ -92,17 +92,17 @@ def test_modules_fold_by_mouse_and_by_keyboard(page: Page, opened: Opened) -> No
     root, whole = opened(inspector), len(inspector._trace.nodes)
     boxes = root.locator(".mg-node")
     assert boxes.count() == whole
-    root.locator(".mg-outline > summary").click()
-    root.locator(".mg-outline-row", has_text="fold all").first.click()
+    root.locator(".mg-summary > summary").click()
+    root.locator(".mg-folds button", has_text="fold all").first.click()
     assert boxes.count() == 3  # the two layers, not one box that holds them both
-    root.locator(".mg-outline-list [aria-expanded=true]").first.click()
+    root.locator(".mg-unfold[aria-expanded=true]").first.click()
     assert boxes.count() == 2
     root.locator(".mg-node[data-scope]").click()
     assert boxes.count() == 3
-    root.locator(".mg-outline-list [aria-expanded=false]").first.press("Enter")
+    root.locator(".mg-unfold[aria-expanded=false]").first.press("Enter")
     assert boxes.count() > 3
-    assert root.locator(".mg-outline-list button:focus").get_attribute("aria-expanded") == "true"
-    root.locator(".mg-outline-row", has_text="unfold all").click()
+    assert root.locator(".mg-unfold:focus").get_attribute("aria-expanded") == "true"
+    root.locator(".mg-folds button", has_text="unfold all").click()
     assert boxes.count() == whole
 
 
@@ -212,7 +212,7 @@ def test_a_graph_of_2000_nodes_opens_folded_and_is_quick(page: Page, opened: Ope
     paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     assert len(inspector._trace.nodes) > 1_900
     assert root.locator(".mg-node").count() <= 500
-    root.locator(".mg-outline > summary").click()
+    root.locator(".mg-summary > summary").click()
     times = root.evaluate(UNFOLDED)
     count = len(inspector._trace.nodes)
     print(f"\n{count} nodes: first paint {paint:.0f} ms; to unfold a module {median(times):.0f} ms")
@@ -285,16 +285,39 @@ def test_the_legend_lies_over_nothing(page: Page, opened: Opened, width: int) ->
         expect(legend).to_be_visible()
         [drawn] = legend.evaluate_all(SIDES)
         assert not [part for part in parts.evaluate_all(SIDES) if overlap(drawn, part)]
-    for panel in ("nodetable", "summary", "outline"):
-        root.locator(f".mg-{panel} > summary").click()
-        body = root.locator(f".mg-{panel}[open] > :not(summary)").last
-        expect(body).to_be_visible()
-        assert not overlap(legend.evaluate_all(SIDES)[0], body.evaluate_all(SIDES)[0]), panel
-        root.locator(f".mg-{panel} > summary").click()
+    root.locator(".mg-summary > summary").click()
+    body = root.locator(".mg-summary[open] > :not(summary)").last
+    expect(body).to_be_visible()
+    assert not overlap(legend.evaluate_all(SIDES)[0], body.evaluate_all(SIDES)[0])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_the_first_screen_says_what_the_model_is_and_what_it_costs(
+    page: Page, opened: Opened, axe: Axe, width: int, height: int, scheme: Literal["light", "dark"]
+) -> None:
+    """Without a click: the model, its most expensive parts, and where the gradient shrinks."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme=scheme)
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 64), nn.Tanh(), nn.Linear(64, 4))
+    inspector = inspect(model, torch.ones(32, 8), target=torch.zeros(32, 4), loss_fn=nn.functional.mse_loss)
+    root = opened(inspector)
+    card = root.locator(".mg-overview")
+    told = dict(zip(card.locator("dt").all_inner_texts(), card.locator("dd").all_inner_texts(), strict=True))
+    assert told["is"] == f"Sequential, 836 parameters, {len(inspector._trace.nodes)} nodes"
+    assert "forward and backward (" in told["most time"] and told["saves most"].startswith("1 Tanh: ")
+    assert told["is largest"].startswith("0 Linear: 576 parameters")
+    assert "smallest at" in told["gradient"] and told["gradient"].endswith("times smaller")
+    [box] = card.evaluate_all(SIDES)
+    assert 0 <= box[0] < box[1] <= width
+    assert axe(page) == []
+    root.locator(".mg-overview .mg-link").first.click()
+    expect(card).to_have_count(0)
 
 
 @pytest.mark.parametrize("width", [800, 1280])
-def test_the_summary_has_its_gradients_in_sight(page: Page, opened: Opened, width: int) -> None:
+def test_the_table_has_its_gradients_in_sight(page: Page, opened: Opened, width: int) -> None:
     """However long the names and wide the numbers are; a name that is cut can be read in full."""
     page.set_viewport_size({"width": width, "height": 800})
     model = nn.Sequential(OrderedDict(a_long_name_of_a_layer_that_nobody_shortened=nn.Conv2d(1, 8, 3), act=nn.ReLU()))

@@ -90,7 +90,7 @@ def test_a_page_and_a_link_show_the_recording_at_its_step(
 
 def test_a_recording_that_is_too_large_for_a_link_says_so(notebook: Page) -> None:
     link, said = share(notebook, 1, "copy as link")
-    assert link == "" and "a link holds 8 kB: copy it as a page" in said
+    assert link == "" and "a link holds 8 KiB: copy it as a page" in said
 
 
 def test_a_page_that_was_copied_can_be_copied_again(page: Page, tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
 """`python -m tests.fuzz TARGET --minutes 60`: tries random inputs until the time is over, and prints what fails.
 
-`autograd`: random programs, under minigrad and PyTorch. `traces` (byte by byte), `schema` (traces in which a value is
-another one), `saved`, `archives`, `progress` and `manifests`: damaged files. `pages`: damaged exported pages, in
-Chromium. `folders`: commands that run at once in a folder of lessons. What fails is kept in tests/fuzz/files/cases, and
-tried from then on by the tests and at the beginning of each run. `--engine atheris` has atheris choose the damages,
-where it is installed.
+`autograd`: random programs, under minigrad and PyTorch; `transforms`: random compositions of `torch.func`. `traces`
+(byte by byte), `schema` (traces in which a value is another one), `saved`, `archives`, `progress` and `manifests`:
+damaged files. `pages`: damaged exported pages, in Chromium. `folders`: commands that run at once in a folder of
+lessons. What fails is kept in tests/fuzz/files/cases, and tried from then on by the tests and at the beginning of each
+run. `--engine atheris` has atheris choose the damages, where it is installed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from functools import partial
 import torch
 
 import minigrad
+from tests.fuzz import transforms
 from tests.fuzz.differential.program import replayed, shortened
 from tests.fuzz.differential.search import differences, new_seed
 from tests.fuzz.files import coverage_guided
@@ -75,7 +76,21 @@ def files(name: str, tried: Iterator[int]) -> int:
     return found
 
 
-TARGETS = {"autograd": autograd, **{name: partial(files, name) for name in FILES}}
+def compositions(tried: Iterator[int]) -> int:
+    """Compositions of transforms, run under minigrad and PyTorch; gives how many differ without an error."""
+    kinds: Counter[str] = Counter()
+    for number in tried:
+        composition = transforms.drawn(number)
+        kind, what = transforms.compared(composition, torch, minigrad)
+        kinds[kind] += 1
+        if kind not in ("equal", "refused"):
+            print(f"seed {number}: {kind}: {', '.join(composition.steps)} in {', '.join(composition.around)}: {what}",
+                  flush=True)
+    print(f"\n{kinds['different']} compositions differ silently; all by kind:", dict(kinds.most_common()))
+    return kinds["different"]
+
+
+TARGETS = {"autograd": autograd, "transforms": compositions, **{name: partial(files, name) for name in FILES}}
 
 
 def main() -> int:

@@ -71,7 +71,8 @@ lasts until the kernel stops.
 **What your class made of it.** Collect the students' `progress.jsonl`, with their consent, in a folder for each
 student, and run `minigrad lessons report DIR`. It writes a page for each lesson that somebody has begun: how long it
 took, how often each wrong prediction was made and the thought behind it, how exercises failed, and what was remembered
-later. The pages name nobody; `--names` adds a table by student. A file that cannot be read is reported in one line.
+later. The pages name nobody; `--names` adds a table by student. A file that cannot be read and
+a student's folder without a file are each reported in one line.
 
 **Errors.** When a cell raises an error, a lesson shows the student's lines and the line that raised it. The library's
 frames in between are left out; `%debug` has them.
@@ -115,6 +116,8 @@ PROJECTS = {
         "NaN or None, in which order nodes run, what keeps memory, and what raises which error.",
     19: "Afterwards a student can say why a branch that was not chosen makes a NaN, knows which formulas are safe, and "
         "writes a training step with a loss scale and a limit on the norm, in the right order.",
+    20: "Afterwards a student can watch every layer of a model by name, on the way forth and back, finds the layer in "
+        "which a gradient dies, and replaces what a layer returns, without changing the model.",
     22: "Afterwards a student has built dual numbers, can say what one forward and one backward pass give of a "
         "Jacobian and which of the two takes fewer passes, and multiplies a Hessian by a vector in one forward pass.",
 }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import builtins
 import importlib
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -174,3 +176,16 @@ def test_where_nothing_can_be_clicked_the_same_is_printed(shown: list[Any], ask:
     monkeypatch.delattr(builtins, "get_ipython")
     ask()
     assert capsys.readouterr().out.strip() == repr(shown[0]).strip() and "not yet" in repr(shown[0])
+
+
+@pytest.mark.parametrize("in_notebook", [True, False])
+def test_in_marimo_a_card_joins_the_output_of_its_cell(shown: list[Any], in_notebook: bool, capsys: Capture,
+                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    """marimo has no `display`; its module is also imported by programs that run in no notebook."""
+    marimo = SimpleNamespace(running_in_notebook=lambda: in_notebook, output=SimpleNamespace(append=shown.append))
+    monkeypatch.setitem(sys.modules, "marimo", marimo)
+    monkeypatch.delattr(builtins, "get_ipython")
+    predict("1.1")
+    assert len(shown) == in_notebook and ("What do you expect" in capsys.readouterr().out) != in_notebook
+    if in_notebook:
+        assert click(shown[0], "False")["chosen"] == "False"

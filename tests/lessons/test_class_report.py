@@ -128,6 +128,15 @@ def test_the_pages_hold_counts_and_pictures_and_no_names(folder: Path, tmp_path:
     assert all(f"<td>{name}</td>" in index for name in STUDENTS) and "1 of 3" in index
 
 
+def test_a_student_without_a_file_is_listed(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    for name in ("dora/.minigrad", ".cache"):
+        (folder / name).mkdir(parents=True)
+    assert main(["lessons", "report", str(folder), "--to", str(tmp_path / "pages")]) == 0
+    said = capsys.readouterr()
+    assert said.err == "minigrad: dora: there is no progress file in this folder\n"
+    assert said.out.startswith("3 students")
+
+
 BAD = {
     "empty.jsonl": (b"", "empty.jsonl: left out, it is empty"),
     "other.jsonl": (b'{"a": 1}\nhello\n', "other.jsonl: left out, no line in it is a note of the lessons"),

@@ -3,16 +3,18 @@
 import copy
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import nbformat
 import pytest
 
 from minigrad_lessons.cli import main
 from minigrad_lessons.folder import shipped
-from minigrad_lessons.release import nbgrader_command, nbgrader_version
+from minigrad_lessons.release import CONFIG, nbgrader_command, nbgrader_version
 from tests.lessons.answers import KEYS
 from tests.lessons.play import Notebook, lesson, write
 
@@ -78,6 +80,16 @@ def test_a_course_for_nbgrader_is_written_into_a_new_folder_only(
     assert {path.stem for path in tmp_path.glob("course/source/*/*.ipynb")} == {name[:-6] for name in shipped()}
     assert main(["lessons", "release", "--to", str(tmp_path / "course"), "--nbgrader"]) == 1
     assert "is not empty, and nothing was written" in capsys.readouterr().err
+
+
+def test_a_course_finds_what_is_beside_its_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """nbgrader runs alembic, and looks for it on the path."""
+    program = tmp_path / ("alembic.exe" if os.name == "nt" else "alembic")
+    program.touch(0o755)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "executable", str(program.with_name("python")))
+    exec(CONFIG, {"get_config": MagicMock()})
+    assert shutil.which("alembic") == str(program)
 
 
 def test_nbgrader_is_found_beside_the_python_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -166,4 +166,4 @@ def million_events() -> Iterator[str | None]:
         Inspector(large)
         yield "it was not refused"
     except ValueError as error:
-        yield None if "1,000,000 events" in str(error) and "200,000" in str(error) else str(error)
+        yield None if "1,000,000 events" in str(error) and "500,000" in str(error) else str(error)

@@ -86,5 +86,5 @@ def test_the_button_opens_an_inspector_at_the_culprit(shell: InteractiveShell) -
     box.children[1].click()
     (inspector,) = [child for child in box.children if isinstance(child, Inspector)]
     assert inspector.step == why.step and "y.add_(1)" in box.children[0].value
-    data, _ = bundle(why)
+    data = bundle(why)
     assert {"text/plain", "text/html", "application/vnd.jupyter.widget-view+json"} <= data.keys()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -67,6 +68,38 @@ def test_a_call_is_recorded_from_its_first_op_to_its_gradients() -> None:
     grads = [event["grad"] for event in inspector._trace.events if event["kind"] == "accumulate"]
     assert [inspector._trace.values[grad]["data"] for grad in grads] == [[4.0, 8.0]]
     assert x.grad is None
+
+
+class Classifier(nn.Module):
+    """Like a model of transformers: it computes the loss itself if it is given labels."""
+
+    def forward(self, x: torch.Tensor, labels: torch.Tensor | None = None) -> torch.Tensor:
+        return x if labels is None else nn.functional.mse_loss(x, labels)
+
+
+@pytest.mark.parametrize(("what", "given", "text"), [
+    (Classifier(), {}, r"shape \[2\], is no loss: .* its sum. For a training step give labels="),
+    (nn.ReLU(), {}, "is no loss: this is the backward pass of its sum. For a training step give loss_fn="),
+    (Classifier(), {"labels": torch.zeros(2)}, None),
+])
+def test_what_is_no_loss_says_how_to_give_one(what: nn.Module, given: dict[str, Any], text: str | None) -> None:
+    notes = inspect(what, torch.ones(2, requires_grad=True), **given)._trace.notes
+    assert [note["where"] for note in notes] == ["inspect"] * (text is not None)
+    assert text is None or re.search(text, notes[0]["text"])
+
+
+def test_a_result_without_a_graph_says_so_after_its_forward_pass() -> None:
+    with torch.no_grad():
+        inspector = inspect(nn.Linear(2, 2), torch.ones(1, 2))
+    assert (inspector.lens, inspector.step) == ("forward", len(inspector._trace) - 1)
+    assert "The result has no graph, so there is no backward pass to show" in inspector.text
+
+
+def test_the_graph_is_kept_without_a_word_of_it() -> None:
+    loss = (torch.ones(2, requires_grad=True) ** 2).sum()
+    inspector = inspect(loss)
+    assert "retain_graph" not in inspector._trace.text()
+    loss.backward()
 
 
 def test_a_module_is_called_and_its_parameters_named() -> None:

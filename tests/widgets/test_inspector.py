@@ -40,6 +40,18 @@ def test_the_trace_is_sent_with_positions_and_is_left_alone(trace: Trace) -> Non
     assert sent["events"] == trace.events
 
 
+def test_of_a_folded_graph_only_the_boxes_get_positions() -> None:
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(2, 2), nn.ReLU()) for _ in range(20)])
+    with record() as trace:
+        model(torch.ones(1, 2)).sum().backward()
+    inspector = Inspector(trace)
+    sent = json.loads(inspector.trace)
+    assert sent["layout"] is None
+    assert 0 < len(sent["opening"]["nodes"]) < len(trace.nodes) / 4
+    inspector.collapsed = []
+    assert "AddmmBackward0" in inspector.to_svg()
+
+
 def test_folded_modules_are_those_that_are_there() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
     with record() as trace:

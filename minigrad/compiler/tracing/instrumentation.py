@@ -24,6 +24,7 @@ from minigrad.compiler.tracing.trace import HALF, Active, Slot, Trace, TracedArr
 from minigrad.core import UNUSUAL, Node, Packed, Tensor, engine
 from minigrad.core.engine import start_grads
 from minigrad.ops._dispatch.op_wrappers import OPS
+from minigrad.ops.tensor.storage import memory_at
 
 NO_TANGENTS = ("minigrad.compile cannot take a step that uses forward mode: jvp, jacfwd, hessian or dual_level. Call "
                "these outside of the compiled function")
@@ -60,6 +61,10 @@ class TracingBackend:
 
     def storage(self, array: TracedArray) -> tuple[int, int]:
         return array.memory.address, array.memory.nbytes
+
+    def bytes_of(self, array: TracedArray, low: int, size: int) -> Any:
+        Active.trace.stop("the memory of a tensor is looked at")
+        return memory_at(array.value, low, size)
 
     def as_strided(self, array: TracedArray, shape: Any, strides: Any) -> TracedArray:
         return TracedArray(as_strided(array.value, shape, strides), array.memory)

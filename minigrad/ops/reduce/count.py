@@ -11,6 +11,7 @@ import numpy as np
 
 from minigrad._base.dtype import as_dtype
 from minigrad.backends import intp
+from minigrad.backends.batched import by_example, refuse_dynamic
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record_without_grad
 from minigrad.ops._dispatch import op, refuse, row_by_row, same_device, underived
@@ -71,14 +72,23 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise RuntimeError("minlength should be >= 0")
     if x.dtype.kind not in "iu":
         refuse("bincount_cpu", x.dtype)
+    w = None if weights is None else weights.array
+    counts = by_example(counted, x, w, minlength)
+    if not x.size or weights is None:
+        return record_without_grad("bincount", counts, input)
+    return underived("bincount", counts, weights)
+
+
+def counted(x: Any, weights: Any, minlength: int) -> Any:
+    """`bincount` of arrays."""
     if x.ndim != 1 or (x.size and x.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if not x.size or weights is None:
-        return record_without_grad("bincount", intp.bincount(x, minlength=minlength), input)
-    if weights.array.shape != x.shape:
+        return intp.bincount(x, minlength=minlength)
+    if weights.shape != x.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    result = intp.bincount(x, weights.array, minlength)
-    return underived("bincount", result.astype(np.float32) if weights.array.dtype == np.float32 else result, weights)
+    result = intp.bincount(x, weights, minlength)
+    return result.astype(np.float32) if weights.dtype == np.float32 else result
 
 
 @op(method=True)
@@ -90,7 +100,11 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         refuse("linspace_cpu" if x.dtype.kind == "b" else "histogram_cpu", x.dtype)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = float(min), float(max)
+    return plain(by_example(histogram, x, bins, float(min), float(max)))
+
+
+def histogram(x: Any, bins: int, low: float, high: float) -> Any:
+    """`histc` of a flat array."""
     if low == high and x.size:
         low, high = float(x.min()), float(x.max())
     if low == high:
@@ -101,7 +115,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         raise RuntimeError("torch.histc: max must be larger than min")
     x = x[(x >= low) & (x <= high)]
     bin_numbers = ((x - low) * bins / (high - low)).astype(np.int64)
-    return plain(as_dtype(intp.bincount(bin_numbers.clip(0, bins - 1), minlength=bins), x.dtype))
+    return as_dtype(intp.bincount(bin_numbers.clip(0, bins - 1), minlength=bins), x.dtype)
 
 
 def search(bounds: Any, values: Any, right: bool) -> Any:
@@ -202,6 +216,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     not equal to NaN.
     """
     x = input.array
+    refuse_dynamic(x, "_unique2" if dim is None else "unique_dim")
     axis = unique_axis(x, dim)
     values, inverse, counts = intp.unique(x, axis)
     result = (Unique2 if axis is None else UniqueDim).forward(values, input)
@@ -213,6 +228,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
                        dim: int | None = None) -> Any:
     """The elements without those equal to the one before; with `dim`, slices along it; otherwise as `unique`."""
     x = input.array
+    refuse_dynamic(x, "unique_consecutive")
     axis = unique_axis(x, dim)
     rows = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
     new = np.ones(len(rows), bool, like=device_like(x))

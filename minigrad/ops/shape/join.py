@@ -40,7 +40,7 @@ class Stack(Node):
         if dim < arrays[0].ndim and all(map(suggests_channels_last, arrays)):  # joined along a dimension that is split
             joint = in_format_of(np.concatenate(arrays, dim, dtype=dtype, casting="unsafe"), *arrays)
             out = joint.reshape((*arrays[0].shape[:dim], len(arrays), *arrays[0].shape[dim:]))
-        elif dim or type(arrays[0]) in BACKEND_OF or any(x.dtype is BFLOAT16 for x in arrays):
+        elif dim or any(type(x) in BACKEND_OF or x.dtype is BFLOAT16 for x in arrays):
             out = row_by_row(np.stack(arrays, dim, dtype=dtype, casting="unsafe"))
         else:
             out = np.array(arrays, dtype)  # 5 × as fast

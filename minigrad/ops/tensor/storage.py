@@ -138,9 +138,13 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     if not root.size:
         return UntypedStorage(np.empty(0, np.uint8))
     low, high = bounds(root)
-    window = Window(root, data=(low, not root.flags.writeable), shape=(high - low,), typestr="|u1", strides=None,
-                    descr=[("", "|u1")])
-    return UntypedStorage(np.asarray(window))
+    return UntypedStorage(memory_at(root, low, high - low))
+
+
+def memory_at(owner: Any, low: int, size: int) -> Any:
+    """So many bytes from an address on, in the memory of a NumPy array, as an array."""
+    return np.asarray(Window(owner, data=(low, not owner.flags.writeable), shape=(size,), typestr="|u1", strides=None,
+                             descr=[("", "|u1")]))
 
 
 @tensor_method

@@ -24,13 +24,14 @@ from minigrad_lessons.bank import (
     lesson17,
     lesson18,
     lesson19,
+    lesson20,
     lesson22,
 )
 from minigrad_lessons.bank.kinds import Prediction, Question
 
 LESSONS = (lesson00, lesson01, lesson02, lesson03, lesson04, lesson05, lesson06, lesson07, lesson08, lesson09, lesson10,
            lesson11, lesson12, lesson13, lesson14, lesson15, lesson17, lesson18, lesson19,
-           lesson22)
+           lesson20, lesson22)
 QUESTIONS: dict[str, Question] = {q.id: q for module in LESSONS for q in module.QUESTIONS}
 PREDICTIONS: dict[str, Prediction] = {p.id: p for module in LESSONS for p in getattr(module, "PREDICTIONS", ())}
 

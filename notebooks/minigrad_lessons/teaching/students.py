@@ -20,7 +20,8 @@ class Student:
 
 
 def read_class(folder: Path) -> tuple[list[Student], list[str]]:
-    """Every student below a folder, and one line for each file or part of a file that cannot be used.
+    """Every student below a folder, and one line for each file or part of a file that cannot be used, and for each
+    student's folder without a file.
 
     A progress file is called `progress.jsonl`, as where `minigrad lab` keeps it, or has any name that ends in `.jsonl`.
 
@@ -41,6 +42,9 @@ def read_class(folder: Path) -> tuple[list[Student], list[str]]:
             errors.append(f"{file.relative_to(folder)}: {error}")
         if found:
             students.append(Student(name, tuple(found)))
+    missing = [each for each in sorted(folder.iterdir()) if each.is_dir() and each.name[0] != "."
+               and not any(each in (file, *file.parents) for file in files)]
+    errors += [f"{each.name}: there is no progress file in this folder" for each in missing]
     return students, errors
 
 

@@ -24,6 +24,7 @@ from tests.lessons.answers import (
     lesson17,
     lesson18,
     lesson19,
+    lesson20,
     lesson21,
     lesson22,
 )
@@ -50,6 +51,7 @@ KEYS: dict[str, Key] = {
     "17_broadcasting": lesson17.KEY,
     "18_writing_into_tensors": lesson18.KEY,
     "19_numbers_that_break": lesson19.KEY,
+    "20_a_whole_model": lesson20.KEY,
     "21_puzzles": lesson21.KEY,
     "22_the_other_direction": lesson22.KEY,
 }

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.autograd.gradcheck import BATCHED_DIFFERS, SLOW_IS_FINE
+from minigrad.autograd.gradcheck import BATCHED, BATCHED_DIFFERS, BATCHED_FORWARD, SLOW_IS_FINE
 from tests.parity.runner import NUMBER
 
 pytestmark = pytest.mark.torch
@@ -304,5 +304,6 @@ def test_long_texts(torch):
     """Those that no test meets, or meets only in part."""
     theirs = sys.modules["torch.autograd.gradcheck"]
     assert SLOW_IS_FINE == theirs.FAST_FAIL_SLOW_OK_MSG
-    assert BATCHED_DIFFERS.format(1, 2, "got", "want") == theirs._get_failed_batched_grad_test_msg(
-        1, 2, "got", "want")
+    for advice, forward in ((BATCHED, False), (BATCHED_FORWARD, True)):
+        assert BATCHED_DIFFERS.format(1, 2, advice, "got", "want") == theirs._get_failed_batched_grad_test_msg(
+            1, 2, "got", "want", forward)

@@ -6,13 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import example, given, reject, settings
-from hypothesis import strategies as st
 
 import minigrad
 from minigrad.backends.batched import Batched
 from tests.parity.alike import alike
-from tests.parity.func.test_func import AROUND, BASES, func_of, numbers
+from tests.parity.func.test_func import func_of
 
 pytestmark = pytest.mark.torch
 
@@ -136,38 +134,6 @@ def test_refused(torch, name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that an op runs for each example, before it is refused
         alike(torch, REFUSED[name])
-
-
-WITH_VMAP = {
-    **AROUND,
-    "vmap": lambda m, f, inner: lambda x: f.vmap(inner)(m.stack([x, x.cos(), x * 2])).sum(0),
-    "vmap of columns": lambda m, f, inner: lambda x: f.vmap(inner, in_dims=1, out_dims=-1)(
-        m.stack([x, x.sin()], 1)).mean(1),
-    "vmap of a factor": lambda m, f, inner: lambda x: f.vmap(lambda c: inner(x * c))(m.ones(2, dtype=x.dtype))[1],
-    "vmap of grad": lambda m, f, inner: lambda x: f.vmap(f.grad(lambda y: (inner(y) * x).sum()))(
-        m.stack([x, x * 0.5])).sum(0),
-}
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.sampled_from(sorted(set(BASES) - {"written"})), st.lists(st.sampled_from(sorted(WITH_VMAP)), min_size=1,
-                                                                max_size=4))
-@example("cube", ["vmap", "jacrev", "vmap of grad", "jvp"])
-@example("matrix", ["jacfwd", "vmap of a factor", "jacrev", "vmap"])
-def test_random_compositions(torch, base, around):
-    def composed(m):
-        function = lambda x: BASES[base](m, x)  # noqa: E731 (it is replaced below)
-        for name in around:
-            function = WITH_VMAP[name](m, func_of(m), function)
-        return numbers(function(m.tensor([0.5, -0.7, 1.1], dtype=m.float64)))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            theirs = composed(torch)
-        except (RuntimeError, NotImplementedError):
-            reject()
-        np.testing.assert_allclose(composed(minigrad), theirs, rtol=1e-8, atol=1e-8)
 
 
 def test_an_op_that_needs_numbers_runs_for_each_example():

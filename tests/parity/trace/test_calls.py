@@ -129,7 +129,9 @@ def test_the_backward_pass_is_of_the_tensor_that_is_meant(lib, name) -> None:
     make, node = RESULTS[name]
     inspector = inspect(make, lib.ones(3, requires_grad=True), lib.ones(3, requires_grad=True))
     assert begun(inspector) == [node]
-    assert inspector._trace.notes == []
+    said = [note["text"] for note in inspector._trace.notes]  # which is a loss, and of which this is the sum's pass
+    assert bool(said) == (node == "ExpBackward0")
+    assert all("is no loss: this is the backward pass of its sum" in text for text in said)
 
 
 @pytest.mark.parametrize(("make", "paths"), [
@@ -144,6 +146,7 @@ def test_a_result_that_could_mean_several_tensors_is_listed(lib, make, paths) ->
     assert begun(inspector) == []
     note, = inspector._trace.notes
     assert f"graph, {paths}, so no backward pass was run" in note["text"]
+    assert (inspector.lens, inspector.step) == ("forward", len(inspector._trace) - 1)
     choice = note["text"].rpartition("loss_fn=")[2]
     loss_fn = eval(choice)
     assert begun(inspect(make, lib.ones(3, requires_grad=True), lib.ones(3, requires_grad=True), loss_fn=loss_fn))

@@ -150,8 +150,41 @@ def test_forward_mode_is_checked():
     assert gradcheck(lambda x: x.sin(), (x,), check_forward_ad=True, check_backward_ad=False)
     assert gradgradcheck(lambda x, y: x * y.exp(), (x, y), check_fwd_over_rev=True, check_rev_over_rev=False,
                          check_undefined_grad=False)
-    with pytest.raises(NotImplementedError, match="no vmap: check_batched_forward_grad=True"):
-        gradcheck(lambda x: x, (x,), check_forward_ad=True, check_batched_forward_grad=True)
+
+
+def test_a_batch_of_tangents_has_to_give_what_single_ones_do():
+    x, y = leaf(minigrad, 3), leaf(minigrad, 3)
+    batched = {"check_forward_ad": True, "check_batched_forward_grad": True}
+    assert gradcheck(lambda x, y: (x * y, y.exp()), (x, y), **batched)
+    assert gradcheck(lambda x, number: x * number, (x, 2), **batched)
+
+    class Changing(minigrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+        @staticmethod
+        def jvp(ctx, t):
+            return changes[-1](t)
+
+    changes = [lambda t: t * t.sum().item()]
+
+    with pytest.raises(RuntimeError, match="While computing batched gradients, got: Batching rule not implemented for "
+                                           "aten::item"):
+        gradcheck(Changing.apply, (x,), **batched)
+    calls = []
+
+    def later(t):  # once for each of three columns, then for two tangents, then for both together
+        calls.append(t)
+        return t * (1 if len(calls) < 6 else 2)
+
+    changes.append(later)
+    with pytest.raises(RuntimeError, match=r"input 0:\n\n\ngradcheck failed while(.|\n)*with forward-mode AD"):
+        gradcheck(Changing.apply, (x,), **batched)
 
 
 def test_a_wrong_tangent_is_found():

@@ -47,7 +47,16 @@ def by_list(x: Any) -> Any:
     return x * x.tolist()[0]
 
 
-BREAKS = {"by_item": (by_item, "a number is read"), "by_condition": (by_condition, "condition on data"),
+def by_memory(x: Any) -> Any:
+    return (x * 2).as_strided((2,), (1,), 1) * x[0]
+
+
+def by_storage(x: Any) -> Any:
+    return x * (x * 2).untyped_storage().nbytes()
+
+
+BREAKS = {"by_memory": (by_memory, "memory of a tensor is looked at"), "by_storage": (by_storage, "memory of a tensor"),
+          "by_item": (by_item, "a number is read"), "by_condition": (by_condition, "condition on data"),
           "by_mask": (by_mask, "depends on data"), "by_nonzero": (by_nonzero, "depends on data"),
           "by_numpy": (by_numpy, "handed to NumPy"), "by_print": (by_print, "number is read|handed|printed"),
           "by_list": (by_list, "handed to Python")}

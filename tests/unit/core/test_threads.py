@@ -140,3 +140,22 @@ def test_threads_add_up_in_one_grad(m):
     for thread in threads:
         thread.join()
     assert m.equal(x.grad, m.full((100_000,), 80.0))
+
+
+def test_views_of_a_shared_tensor_while_it_is_made_a_leaf(m, restless):
+    """One thread takes views without a graph, which `requires_grad_` has to find, while another calls it."""
+    shared = m.ones(3)
+    kept = []
+
+    def take(count):
+        with m.no_grad():
+            kept.extend([shared.view(3) for _ in range(count)])
+
+    def change():
+        for i in range(200):
+            shared.requires_grad_(i % 2 == 0)
+
+    take(300)
+    together(lambda: take(2000), change, change)
+    shared.requires_grad_()
+    assert all(each.requires_grad for each in kept)

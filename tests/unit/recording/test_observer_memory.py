@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import random
+import sys
 import threading
 import time
 import weakref
@@ -330,3 +331,34 @@ def test_formulas_of_custom_functions_are_the_users():
     with record() as trace:
         program_function()
     assert "return g * 2" in trace.formulas["TwiceBackward"]
+
+
+def calls_of_recording(layers):
+    """How many functions run while parameters, each with a version counter of its own, are seen first."""
+    model, calls = nn.Sequential(*[nn.Linear(2, 2) for _ in range(layers)]), 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += event == "call"
+
+    with record():
+        sys.setprofile(count)
+        try:
+            model(mg.ones(1, 2))
+        finally:
+            sys.setprofile(None)
+    return calls
+
+
+def test_a_parameter_costs_as_much_in_a_large_model_as_in_a_small_one():
+    small, large = calls_of_recording(40), calls_of_recording(160)
+    assert large < 4.4 * small
+
+
+def test_tensors_that_share_a_version_counter_are_found():
+    x = leaf([1.0, 2.0])
+    with record() as trace:
+        y = x * 2
+        parts = [x.detach(), y.detach(), y.detach()]
+    sources = [each.get("counter") for each in trace.tensors]
+    assert len(parts) == 3 and sorted(each for each in sources if each is not None) == [0, 1, 1]

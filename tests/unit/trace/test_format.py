@@ -10,7 +10,7 @@ import minigrad as torch
 from minigrad.nn import functional as F
 from minigrad.ops._dispatch.overloads import packets
 from minigrad.recorder import record
-from minigrad.trace.format import brief, inline, number, op_name, shape_text, tensor_text
+from minigrad.trace.format import brief, inline, memory_text, number, op_name, shape_text, tensor_text
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,15 @@ from minigrad.trace.format import brief, inline, number, op_name, shape_text, te
 )  # fmt: skip
 def test_numbers(entry: Any, text: str) -> None:
     assert number(entry) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (512, "512 B"), (1023, "1023 B"), (1024, "1 KiB"), (1152, "1.12 KiB"), (1536, "1.5 KiB"),
+     (102_912, "100 KiB"), (1_023_000, "999 KiB"), (1_048_000, "1023 KiB"), (1 << 20, "1 MiB"), (3 << 40, "3 TiB")],
+)  # fmt: skip
+def test_bytes(count: int, text: str) -> None:
+    assert memory_text(count) == text
 
 
 def test_whole_numbers_have_no_point() -> None:

@@ -16,23 +16,12 @@ require("wasm", has_browser() and installed("jupyterlite-core"), "chromium, play
 from playwright.sync_api import Browser, Page, expect
 
 from tests.wasm import pyodide
-from tests.wasm.lab.lite import FIRST, PATIENCE, SECOND, Lite, keep_all_cells, opened
-from website.lab import build_lab, why_no_lab
+from tests.wasm.lab.lite import FIRST, PATIENCE, SECOND, Lite, opened
 
 require("wasm", not pyodide.why_not(), pyodide.why_not())
 
 ROOT = Path(__file__).parents[3]
 MOST_BYTES = 25_000_000
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The lab, as the site has it."""
-    assert why_no_lab() == ""
-    target = tmp_path_factory.mktemp("site") / "lab"
-    build_lab(target)
-    keep_all_cells(target)
-    return target
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +56,7 @@ def test_another_lesson_and_what_was_changed_is_kept(lite: Lite) -> None:
     assert len(lite.errors()) == raised(SECOND), lite.errors()
     card = lite.page.locator(".mg-question-card").first
     card.locator(".mg-field").fill("(2, 3)")
-    card.locator(".mg-answer").click()
+    card.locator(".mg-field").press("Enter")
     expect(card).to_contain_text("(2, 3): right.", timeout=PATIENCE)
     write_note(lite.page)
     lite.show(SECOND)

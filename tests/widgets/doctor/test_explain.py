@@ -11,6 +11,7 @@ import pytest
 
 import minigrad
 from minigrad_widgets import explain
+from minigrad_widgets.address import SITE
 from minigrad_widgets.doctor import teaching
 from minigrad_widgets.doctor.argument_texts import ARGUMENTS, text_for
 from minigrad_widgets.doctor.card import card
@@ -77,10 +78,18 @@ def test_every_rule_has_a_lesson_or_a_reason() -> None:
     assert known - taught == set(teaching.UNTAUGHT)
 
 
-def test_a_finding_names_the_notebook_of_its_lesson() -> None:
+def test_a_finding_names_the_notebook_of_its_lesson_and_its_card_leads_to_the_site() -> None:
     finding = Finding("cut-graph", "error", "Cut.", lesson=teaching.RETAIN)
     assert "Lesson 4 teaches it, under “A second belief: " in str(finding)
-    assert str(finding).endswith("04_engine.ipynb.") and "04_engine.ipynb." in card(finding)
+    assert str(finding).endswith("04_engine.ipynb.")
+    assert (f": <a href='{SITE}/lessons/04_engine.html#a-second-belief-retain-graph-true-is-the-cure' target='_blank' "
+            "rel='noopener'>04_engine.ipynb</a>.</p>") in card(finding)
+
+
+def test_a_link_names_a_heading_as_the_site_does() -> None:
+    names = pytest.importorskip("docutils.nodes", reason="the site's extra is not installed")
+    for lesson in (each for name, each in vars(teaching).items() if name.isupper() and isinstance(each, tuple)):
+        assert teaching.link_to(lesson).partition("#")[2] == names.make_id(lesson[1])
 
 
 def test_the_culprit_comes_first() -> None:
@@ -116,4 +125,5 @@ def test_what_cannot_be_called() -> None:
 
 def test_it_is_a_page_too() -> None:
     page = explanation("inplace_on_saved__exp", "minigrad").to_html()
-    assert "y.add_(1)" in page and "<script src" not in page and "http" not in page
+    assert "y.add_(1)" in page and "<script src" not in page
+    assert re.findall(r"(\S+)http", page) == ["href='"]  # of the lesson: it is requested by who follows it

@@ -62,12 +62,12 @@ describe("what is no finite number", () => {
     field.value = "nan";
     field.dispatchEvent(new Event("input"));
     expect(host.querySelector(".mg-found")?.textContent).toBe("1 found");
-    const table = host.querySelector<HTMLDetailsElement>(".mg-nodetable") as HTMLDetailsElement;
+    const table = host.querySelector<HTMLDetailsElement>(".mg-summary") as HTMLDetailsElement;
     table.open = true;
     table.dispatchEvent(new Event("toggle"));
     field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
     const row = table.querySelector("tr.mg-chosen");
-    expect(row?.textContent).toContain("AccumulateGrad(x)");
+    expect(row?.textContent).toContain("x leaf");
     expect(row?.textContent).toContain("nan");
   });
 

@@ -196,12 +196,18 @@ describe("the graph pane", () => {
   }
 
   const boxes = (root: Element): number => root.querySelectorAll(".mg-node").length;
-  const row = (root: Element, scope: number): HTMLElement => root.querySelector(`.mg-outline-row[data-scope="${scope}"]`) as HTMLElement;
+  const row = (root: Element, scope: number): HTMLElement => root.querySelector(`.mg-unfold[data-of="${-1 - scope} inside"]`) as HTMLElement;
+  const openTable = (root: Element): void => {
+    const table = root.querySelector(".mg-summary") as HTMLDetailsElement;
+    table.open = true;
+    table.dispatchEvent(new Event("toggle"));
+  };
   const press = (root: Element, key: string): boolean => root.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 
-  it("folds and unfolds by the list of modules, and by a click on the box", () => {
+  it("folds and unfolds by the table, and by a click on the box", () => {
     const [, root] = show(blocks(2));
     expect(boxes(root)).toBe(9);
+    openTable(root);
     row(root, 1).click();
     expect(boxes(root)).toBe(6);
     expect(row(root, 1).getAttribute("aria-expanded")).toBe("false");
@@ -253,16 +259,16 @@ describe("the graph pane", () => {
 
   it("opens the module that is nearly all of the program when all is folded", () => {
     const [, root] = show(blocks(3));
-    [...root.querySelectorAll<HTMLElement>(".mg-outline-row")].find((each) => each.textContent === "fold all")!.click();
+    [...root.querySelectorAll<HTMLElement>(".mg-folds button")].find((each) => each.textContent === "fold all")!.click();
     expect([...root.querySelectorAll(".mg-node[data-scope] .mg-title")].map((each) => each.textContent)).toEqual(["blocks.0", "blocks.1", "blocks.2"]);
   });
 
-  it("follows Python, and has no list where there are no modules", () => {
+  it("follows Python, and has nothing to fold where there are no modules", () => {
     const [model, root] = show(blocks(2));
     model.set("collapsed", [1, 3]);
     expect(boxes(root)).toBe(3);
     const [, plain] = show(square());
-    expect(plain.querySelector<HTMLElement>(".mg-outline")?.hidden).toBe(true);
+    expect(plain.querySelector(".mg-folds")).toBeNull();
   });
 
   it("shows as text what a module is called", () => {

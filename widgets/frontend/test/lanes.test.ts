@@ -43,10 +43,10 @@ describe("the simulation", () => {
 
 describe("the lanes of ranks", () => {
   it("say who was waited for, and light the operation on all ranks", () => {
-    expect(said()).toBe("bucket 0, 2.0 kB: rank 1 was waited for: 3.25 ms; then it ran for 1.00 ms");
+    expect(said()).toBe("bucket 0, 2 KiB: rank 1 was waited for: 3.25 ms; then it ran for 1.00 ms");
     expect(lit()).toEqual(["bucket 0, rank 0: here", "bucket 0, rank 1: lit"]);
     press("ArrowRight");
-    expect(said()).toBe("bucket 1, 2.0 kB: rank 0 was waited for: 1.00 ms; then it ran for 1.00 ms");
+    expect(said()).toBe("bucket 1, 2 KiB: rank 0 was waited for: 1.00 ms; then it ran for 1.00 ms");
     expect(lit()).toEqual(["bucket 1, rank 0: here", "bucket 1, rank 1: lit"]);
     expect([...root.querySelectorAll(".mg-seen tbody th")].map((each) => each.textContent)).toEqual(["rank 0, the last", "rank 1"]);
   });

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { render } from "../src/index";
 import { parseTrace } from "../src/trace/file";
-import { rootMeanSquare, sizeClass, sizeOf } from "../src/trace/format";
+import { bytes, rootMeanSquare, sizeClass, sizeOf } from "../src/trace/format";
 import { inLines, inWords, measureText, middle, Rows, sizeIn, type Row } from "../src/trace/rows";
 import { FakeModel } from "./fake";
 import type { Scalar, Trace } from "../src/trace/types";
@@ -46,14 +46,18 @@ it("sorts gradients by the root mean square of their entries", () => {
 it("writes what a box did with units, in as many letters as there are, the chosen measure first", () => {
   expect(measureText(ROW, "forward")).toBe("2.72 s");
   expect(measureText({ ...ROW, forward: 2e-6, saved: 2048, flops: 3072, gradient: 2 }, "forward")).toBe("2 µs");
-  expect([measureText({ ...ROW, saved: 2048 }, "saved"), measureText({ ...ROW, flops: 3072 }, "flops"), measureText({ ...ROW, gradient: "nan" }, "gradient")]).toEqual(["2.0 kB", "3.07 kFLOP", "nan"]);
+  expect([measureText({ ...ROW, saved: 2048 }, "saved"), measureText({ ...ROW, flops: 3072 }, "flops"), measureText({ ...ROW, gradient: "nan" }, "gradient")]).toEqual(["2 KiB", "3.07 kFLOP", "nan"]);
   expect(measureText({ ...ROW, parameters: 0 }, "parameters")).toBe("");
-  expect(inLines(ROW, [30, 30], null)).toEqual(["[2, 16, 32] · 152k params", "2.7 s · 1.7 MB · ‖∇‖ 0.67"]);
+  expect(inLines(ROW, [30, 30], null)).toEqual(["[2, 16, 32] · 152k params", "2.7 s · 1.7 MiB · ‖∇‖ 0.67"]);
   expect(inLines(ROW, [21], null)).toEqual(["[2, 16, 32] · 2.7 s"]);
-  expect(inLines(ROW, [30, 30], "saved")[0]).toMatch(/^1\.7 MB/);
+  expect(inLines(ROW, [30, 30], "saved")[0]).toMatch(/^1\.7 MiB/);
   expect(inLines(ROW, [0], null)).toEqual([""]);
-  expect(inWords({ ...ROW, forward: null, backward: null })).toBe("output [2, 16, 32], saved bytes 1.7 MB, FLOPs of the ops 10.8 MFLOP, parameters 152k, norm of the gradient 0.67");
+  expect(inWords({ ...ROW, forward: null, backward: null })).toBe("output [2, 16, 32], saved bytes 1.69 MiB, FLOPs of the ops 10.8 MFLOP, parameters 152k, norm of the gradient 0.67");
   expect(middle("transformer.h.0.attn.c_proj.weight", 20)).toBe("transform…roj.weight");
+});
+
+it.each([[0, "0 B"], [512, "512 B"], [1023, "1023 B"], [1024, "1 KiB"], [1152, "1.12 KiB"], [1536, "1.5 KiB"], [102_912, "100 KiB"], [1_023_000, "999 KiB"], [1_048_000, "1023 KiB"], [2 ** 20, "1 MiB"], [3 * 2 ** 40, "3 TiB"]])("writes %d bytes as Python does", (count, text) => {
+  expect(bytes(count)).toBe(text);
 });
 
 it("knows times only where they were recorded, and nothing of a trace without rows", () => {
@@ -64,7 +68,8 @@ it("knows times only where they were recorded, and nothing of a trace without ro
   const older = network((trace) => delete trace.rows);
   expect(new Rows(older).known).toEqual([]);
   const { root, table } = shown(older);
-  expect(table.hidden && (root.querySelector(".mg-colour") as HTMLElement).hidden).toBe(true);
+  expect((root.querySelector(".mg-colour") as HTMLElement).hidden).toBe(true);
+  expect([...table.querySelectorAll("th")].map((head) => head.textContent)).toEqual(["module or op", "state", "output", "pending", "leads to"]);
 });
 
 it("refuses rows that are none", () => {
@@ -111,7 +116,7 @@ it("lists all modules and ops, sorted and filtered, and goes with the selection"
   field.dispatchEvent(new Event("input"));
   expect(names().every((name) => name.includes("Backward"))).toBe(true);
   heads[2]?.click();
-  const flops = (): number[] => cells(3).map((text) => Number.parseFloat(text || "0"));
+  const flops = (): number[] => cells(4).map((text) => Number.parseFloat(text || "0"));
   expect(flops()).toEqual([...flops()].sort((a, b) => b - a));
   expect(heads[2]?.parentElement?.getAttribute("aria-sort")).toBe("descending");
   heads[2]?.click();
@@ -126,18 +131,64 @@ it("lists all modules and ops, sorted and filtered, and goes with the selection"
   field.dispatchEvent(new Event("input"));
   root.querySelector('[data-node="2"]')?.dispatchEvent(new MouseEvent("click", { bubbles: true }));
   expect(table.querySelector(".mg-chosen .mg-link")?.getAttribute("data-of")).toBe("2");
-  expect(cells(5)).toContain("not kept");
+  expect(cells(8)).toContain("not kept");
 });
 
-it("folds and unfolds what is in a module", () => {
+it("follows the step and the selection, and stays where it was scrolled to otherwise", () => {
+  const trace = network((each) => {
+    const node = each.nodes[0] as Trace["nodes"][number];
+    while (each.nodes.length < 500) each.nodes.push({ ...node, next: [], inputs: [], outputs: [] });
+    delete each.rows;
+  });
+  const { root, table, open, cells } = shown(trace);
+  open();
+  const body = table.querySelector(".mg-nodelist-body") as HTMLElement;
+  const lit = (): string | null | undefined => table.querySelector("[aria-current=step]")?.getAttribute("data-box");
+  root.dispatchEvent(new KeyboardEvent("keydown", { key: "End", bubbles: true }));
+  root.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", bubbles: true }));
+  expect(lit()).toBe(root.dataset["lit"]);
+  expect(cells(1).some((state) => state.startsWith("done"))).toBe(true);
+  expect(cells(4).some((next) => next.includes("←"))).toBe(true);
+  body.scrollTop = 4_000;
+  body.dispatchEvent(new Event("scroll"));
+  root.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true }));
+  expect(body.scrollTop).toBe(4_000);
+  expect(table.querySelector('[data-box="170"]')).not.toBeNull();
+});
+
+it("folds and unfolds what is in a module, here and in the drawing", () => {
   const trace = network((each) => {
     each.scopes = [{ name: "net", module: "Net", parent: null }];
     each.rows = { scopes: [[[16, 8], 100, null, null, 640, 64, 0.5]], nodes: each.rows?.nodes ?? [] };
     for (const node of each.nodes) node.scope = 0;
   });
-  const { table, open, names } = shown(trace);
+  const { root, table, open, names } = shown(trace);
   open();
   expect(names().length).toBe(trace.nodes.length + 1);
   table.querySelector<HTMLElement>(".mg-unfold[aria-expanded='true']")?.click();
   expect(names()).toEqual(["net"]);
+  expect(root.querySelector('[data-scope="0"]')).not.toBeNull();
+});
+
+it("says at a glance what the model is, which part costs most, and where gradients shrink", () => {
+  const trace = network((each) => {
+    each.scopes = [{ name: "net", module: "Net", parent: null }, { name: "first", module: "Linear", parent: 0 }, { name: "second", module: "Linear", parent: 0 }];
+    each.nodes.forEach((node, id) => Object.assign(node, { scope: id % 2 === 0 ? 1 : 2, seconds: id % 2 === 0 ? [3, 0] : [1, 0] }));
+    each.rows = { nodes: each.rows?.nodes ?? [], scopes: [[[4], 100, 4, 0, 640, 64, 1], [[4], 25, 3, 0, 1536, 64, 2], [[4], 75, 1, 0, 640, 64, 1e-6]] };
+  });
+  const place = document.createElement("div");
+  document.body.replaceChildren(place);
+  render({ model: new FakeModel({ trace: JSON.stringify(trace), step: trace.events.findIndex(({ kind }) => kind === "backward_start") }), el: place });
+  const told = [...place.querySelectorAll(".mg-overview dd")].map((line) => line.textContent);
+  const total = trace.nodes.reduce((sum, { seconds }) => sum + (seconds?.[0] ?? 0), 0);
+  expect(told).toEqual([
+    `Net, 100 parameters, ${trace.nodes.length} nodes`,
+    `first Linear: 3 s forward and backward (${Math.round(300 / total)} %)`,
+    "first Linear: 1.5 KiB",
+    "second Linear: 75 parameters (75 %)",
+    "largest at first Linear: 1 per entry; smallest at second Linear: 5e-7, 2,000,000 times smaller",
+  ]);
+  (place.querySelector(".mg-overview .mg-link") as HTMLElement).click();
+  expect(place.querySelector(".mg-selected")?.getAttribute("data-node")).not.toBeNull();
+  expect(place.querySelector(".mg-overview")).toBeNull();
 });

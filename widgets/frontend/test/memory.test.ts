@@ -68,4 +68,19 @@ describe("the memory pane", () => {
     button.click();
     expect((root.querySelector(".mg-holders") as HTMLElement).hidden).toBe(true);
   });
+
+  it("shows the first of many, and the rest when asked", () => {
+    const many = square();
+    const count = 250;
+    many.storages = Array.from({ length: count }, (_, at) => at + 1);
+    many.events[1] = { ...many.events[1]!, held: many.storages.map((_, at) => [at, 1, 0]), bytes: [0, count, 0, 0] };
+    const place = document.createElement("div");
+    document.body.replaceChildren(place);
+    render({ model: new FakeModel({ trace: JSON.stringify(many), lens: "all", step: 1 }), el: place });
+    (place.querySelector(".mg-toggle") as HTMLElement).click();
+    const rows = (): number => place.querySelectorAll("[data-kind=activations] [data-storage]").length;
+    const seen = [rows()];
+    for (let more; (more = place.querySelector<HTMLElement>("[data-more=activations]")); seen.push(rows())) more.click();
+    expect(seen).toEqual([8, 108, 208, 250]);
+  });
 });

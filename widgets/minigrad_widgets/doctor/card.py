@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from minigrad_widgets.doctor.findings import lesson_text, number
+from minigrad_widgets.doctor.teaching import file_of, link_to
 
 __all__ = ["bars", "card", "page", "quiet", "styled"]
 
@@ -88,7 +89,9 @@ def card(told: Any) -> str:
         code = f"<pre>{escape(mend.code)}</pre>" if mend.code else ""
         parts.append(f"<p>{escape(mend.what)}</p>{code}")
     if told.lesson is not None:
-        parts.append(f"<p class='mgd-soft'>{escape(lesson_text(told.lesson))}</p>")
+        file = file_of(told.lesson)
+        link = f"<a href='{link_to(told.lesson)}' target='_blank' rel='noopener'>{file}</a>"
+        parts.append(f"<p class='mgd-soft'>{escape(lesson_text(told.lesson)).replace(file, link)}</p>")
     return f"<section class='mgd-card' style='--mgd-tone: var(--mgd-{severity})'>{''.join(parts)}</section>"
 
 

@@ -15,12 +15,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from minigrad.trace.format import memory_text
 from minigrad_widgets.doctor.argument_texts import text_for
 from minigrad_widgets.doctor.facts import Facts
 from minigrad_widgets.doctor.findings import Mend, Place, line_at
 from minigrad_widgets.doctor.library import is_module, is_tensor
 from minigrad_widgets.doctor.recording import PACKAGE, is_installed
-from minigrad_widgets.doctor.rules.graphs import saved_by_line, size
+from minigrad_widgets.doctor.rules.graphs import saved_by_line
 from minigrad_widgets.doctor.site import Site, text_of
 from minigrad_widgets.doctor.source import place_at, returned, tree_of
 from minigrad_widgets.doctor.texts import Text
@@ -211,17 +212,17 @@ def memory(cause: Cause, facts: Facts, text: str, site: Site) -> None:
     """How much was asked for, and who holds what was there."""
     asked = re.search(r"tried to allocate (\d+) bytes", text)
     told = re.search(r"Tried to allocate ([\d.]+ \w+)", text)
-    cause.what += f" {size(int(asked.group(1)))} were asked for." if asked else (
+    cause.what += f" {memory_text(int(asked.group(1)))} were asked for." if asked else (
         f" {told.group(1)} were asked for." if told else "")
     counts: list[Any] = [e["bytes"] for e in facts.events if "bytes" in e]
     kinds = ("parameters", "activations", "saved for the backward pass", "gradients", "state of the optimizer")
-    held = [f"{size(n)} {kind}" for kind, n in zip(kinds, counts[-1]) if n] if counts else []
+    held = [f"{memory_text(n)} {kind}" for kind, n in zip(kinds, counts[-1]) if n] if counts else []
     if held:
         cause.what += f" Of the program's own, these were held: {', '.join(held)}."
     total, by_line, _ = saved_by_line(facts, len(facts.events) - 1)
     if by_line:
         at, most = max(by_line.items(), key=lambda item: item[1])
-        cause.last += line_at(facts.trace, at, f"holds {size(most)} of the {size(total)} that are saved")
+        cause.last += line_at(facts.trace, at, f"holds {memory_text(most)} of the {memory_text(total)} that are saved")
 
 
 def attribute(cause: Cause, facts: Facts, text: str, site: Site) -> None:

@@ -26,7 +26,7 @@ from minigrad_widgets.doctor.recording import Recording, is_ours, run
 from minigrad_widgets.doctor.report import Report, gradients_of, held_bytes
 from minigrad_widgets.doctor.rules import RULES
 from minigrad_widgets.doctor.state import State
-from minigrad_widgets.doctor.updates import update_of
+from minigrad_widgets.doctor.updates import changes, update_of
 
 __all__ = ["checkup"]
 
@@ -134,13 +134,16 @@ def recorded(library: Library, step: Callable[[], Any], steps: int, models: Sequ
     variables = {name: value for name, value in names.items() if not inspect.ismodule(value) and name != "self"}
     variables |= {each.name: each.value for each in models if each.name.isidentifier()}
 
+    alone = [kept for key, kept in state.tensors.items() if kept.leaf and kept.requires_grad and key not in state.held]
+
     def watched() -> list[Any]:
         parameters = [p for _, model in models for p in model.parameters()]
         parameters += [p for _, each in optimizers for group in each.param_groups for p in group["params"]]
         return [*parameters, *loose]
 
     return run(library, step, variables, steps, watched, lambda optimizer: update_of(
-        library.array, optimizer, {key: kept.values for key, kept in state.tensors.items()}))
+        library.array, optimizer, {key: kept.values for key, kept in state.tensors.items()}),
+        lambda: changes(library.array, alone))
 
 
 def examined(facts: Facts) -> Report:

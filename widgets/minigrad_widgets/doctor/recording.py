@@ -50,6 +50,7 @@ class Recording:
         self.updates: dict[int, list[Update]] = {}  # by id() of the optimizer: what its first step did
         self.rates: dict[int, list[list[float]]] = {}  # by id() of the optimizer: the rates of each step's groups
         self.fed: set[int] = set()  # the id() of each optimizer that has found a gradient other than 0 in a step
+        self.changes: dict[int, Any] = {}  # by number of leaves that no optimizer holds: what the first iteration added
         self.starts: list[int] = []
         self.alive: list[int] = []
         self.numbers: dict[int, int] = {}
@@ -64,11 +65,13 @@ class Recording:
 
 def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], times: int,
         watched: Callable[[], Iterable[Any]] = tuple,
-        look: Callable[[Any], list[Update]] = lambda optimizer: []) -> Recording:
+        look: Callable[[Any], list[Update]] = lambda optimizer: [],
+        changed: Callable[[], list[tuple[Any, Any]]] = list) -> Recording:
     """Run a program `times` times under the recorder, up to the first error, which is kept.
 
-    `watched` returns the tensors whose numbers will be needed, `look` what an optimizer's first step did. Warnings are
-    kept and shown again afterwards.
+    `watched` returns the tensors whose numbers will be needed, `look` what an optimizer's first step did, `changed`
+    the leaves that the first iteration has changed without one, and by how much. Warnings are kept and shown again
+    afterwards.
     """
     done = Recording(library)
     before = {id(t): t.grad for t in watched()}
@@ -81,7 +84,7 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
         watch.look = look
         try:
             watch.start()
-            repeat(program, times, watch, done)
+            repeat(program, times, watch, done, changed)
         finally:
             watch.stop()
             done.assigned = {id(t) for t in watched() if t.grad is not None and t.grad is not before.get(id(t))}
@@ -103,7 +106,8 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
     return done
 
 
-def repeat(program: Callable[[], Any], times: int, watch: Watch, done: Recording) -> None:
+def repeat(program: Callable[[], Any], times: int, watch: Watch, done: Recording,
+           changed: Callable[[], list[tuple[Any, Any]]]) -> None:
     """Run a program `times` times, and note where each iteration begins and what is alive at its end."""
     for iteration in range(times):
         watch.iteration = iteration
@@ -115,6 +119,8 @@ def repeat(program: Callable[[], Any], times: int, watch: Watch, done: Recording
             return
         finally:
             watch.settle()
+        if iteration == 0:
+            done.changes = {watch.number(leaf): change for leaf, change in changed()}
         watch.seen.drop_copies()
         if done.alive and len(watch.seen.nodes) > done.alive[-1]:
             gc.collect()  # garbage in reference cycles is held by nobody

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.recorder import Trace, replace_file
+from minigrad.trace.format import memory_text
 from minigrad_widgets.doctor.card import bars, card, page, quiet, styled
 from minigrad_widgets.doctor.facts import Facts
 from minigrad_widgets.doctor.findings import Finding
-from minigrad_widgets.doctor.rules.graphs import size
 from minigrad_widgets.doctor.rules.numbers import layers
 
 __all__ = ["Report", "gradients_of", "held_bytes"]
@@ -45,8 +45,8 @@ class Report:
             lines.append("norm of the gradient, from the loss down:")
             lines += [f"  {name}  {norm:.3g}" for name, norm in self.gradients.items()]
         if self.held:
-            kinds = ", ".join(f"{kind} {size(n)}" for kind, n in self.held.items())
-            lines.append(f"at the peak, {size(sum(self.held.values()))} were held: {kinds}")
+            kinds = ", ".join(f"{kind} {memory_text(n)}" for kind, n in self.held.items())
+            lines.append(f"at the peak, {memory_text(sum(self.held.values()))} were held: {kinds}")
         return "\n".join([*lines, *self.notes])
 
     @property
@@ -68,7 +68,8 @@ class Report:
             parts.append(bars("Norm of the gradient, from the loss down (logarithmic, in the last step)",
                               self.gradients, "{:.3g}".format, log=True))
         if self.held:
-            parts.append(bars(f"Bytes held at the peak, {size(sum(self.held.values()))} in all", self.held, size))
+            total = memory_text(sum(self.held.values()))
+            parts.append(bars(f"Bytes held at the peak, {total} in all", self.held, memory_text))
         return "".join([*parts, quiet(self.notes)])
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:

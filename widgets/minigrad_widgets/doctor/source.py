@@ -12,8 +12,8 @@ from typing import Any
 from minigrad_widgets.doctor.findings import Place
 
 __all__ = ["assigned", "attribute_line", "body_of", "calls", "changes_grad", "fills", "freezes", "in_branch",
-           "mentions", "module_of", "place_at", "returned", "sets_rates", "surrounding", "tree_of", "uncalled",
-           "unfreezes", "zero_rates"]
+           "mentions", "module_of", "place_at", "rate_given", "returned", "sets_rates", "surrounding", "tree_of",
+           "uncalled", "unfreezes", "zero_rates"]
 
 FILLS = frozenset({"constant_", "zeros_", "ones_", "fill_", "zero_", "full", "ones", "zeros"})
 
@@ -71,6 +71,18 @@ def assigned(function: Any, name: str, role: str) -> list[Place]:
         if lines:
             return [place_at(start[0], max(lines), role)]
     return []
+
+
+def rate_given(function: Any, name: str, rate: float, role: str) -> list[Place]:
+    """Return the line of the call that last assigned an optimizer to a variable, above a function, that gives this
+    learning rate as a number; empty where there is none."""
+    made = assigned(function, name, role)
+    path, around = surrounding(function)
+    calls = [] if around is None else [n for n in ast.walk(around) if isinstance(n, ast.Assign)
+                                       and n.lineno == (made or [Place("", 0, "", "")])[0].line]
+    lines = [value.lineno for call in calls for value, _ in rates(call)
+             if isinstance(value, ast.Constant) and value.value == rate]
+    return [place_at(path, min(lines), role)] if lines else []
 
 
 def mentions(function: Any, name: str, role: str) -> list[Place]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from minigrad_widgets.address import SITE
+
 Lesson = tuple[int, str]
 FILES = {1: "01_tensors_and_leaves", 2: "02_requires_grad", 4: "04_engine", 5: "05_accumulation", 6: "06_hooks",
          7: "07_grad_modes", 8: "08_inplace_and_versions", 9: "09_function", 10: "10_checkpoint",
@@ -52,3 +56,9 @@ UNTAUGHT: dict[str, str] = {  # why no lesson teaches it
 def file_of(lesson: Lesson) -> str:
     """The name of a lesson's notebook."""
     return f"{FILES[lesson[0]]}.ipynb"
+
+
+def link_to(lesson: Lesson) -> str:
+    """The address of a part of a lesson on the site, which names a heading as docutils does."""
+    heading = re.sub(r"[^a-z0-9]+", "-", lesson[1].lower()).strip("-")
+    return f"{SITE}/lessons/{FILES[lesson[0]]}.html#{heading}"

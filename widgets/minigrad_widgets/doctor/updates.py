@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Update", "fed", "update_of"]
+__all__ = ["Update", "aligned", "changes", "fed", "update_of"]
 
 
 class Update(NamedTuple):
@@ -40,7 +40,7 @@ def update_of(array: Callable[[Any], Any], optimizer: Any, before: dict[int, Any
                 continue
             for i, each in enumerate((new - old, old, used)):
                 sums[i] += float(np.vdot(each, each).real)
-            if old.ndim == 2 and equal_units(old, used):
+            if old.ndim > 1 and equal_units(old, used):
                 alike.append(id(p))
         change, weight, gradient = map(math.sqrt, sums)
         found.append(Update(index, change, weight, gradient, float(group.get("lr", math.nan)),
@@ -56,10 +56,36 @@ def fed(array: Callable[[Any], Any], optimizer: Any) -> bool:
                or bool(array(p.grad).any()) for p in held)
 
 
+def changes(array: Callable[[Any], Any], leaves: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """The leaves that differ from what they were, and by how much. `leaves` are what a State has kept of each."""
+    found = []
+    for tensor, old in ((each.tensor, each.values) for each in leaves):
+        if old is not None and tensor.shape == old.shape and tensor.layout == old.layout and (
+                tensor.device.type != "meta"):
+            change = array(tensor) - array(old)
+            if change.any():
+                found.append((tensor, change))
+    return found
+
+
+def aligned(change: Any, gradient: dict[str, Any] | None) -> bool:
+    """Whether a change is a positive multiple of a gradient, of which a preview is known: all entries, or their least,
+    greatest and mean."""
+    if change is None or gradient is None:
+        return False
+    moved = change.ravel() if "data" in gradient else np.array([change.min(), change.max(), change.mean()])
+    used = gradient.get("data") or [gradient["stats"][name] for name in ("min", "max", "mean")]
+    if not all(isinstance(x, (int, float)) for x in used) or len(used) != moved.size:
+        return False
+    both = float(np.linalg.norm(moved) * np.linalg.norm(used))
+    return both > 0 and float(np.dot(moved, used)) > 0.999 * both
+
+
 def equal_units(weights: Any, gradient: Any) -> bool:
-    """Whether all rows, or all columns, are the same in a matrix and in its gradient: these units stay equal."""
-    if min(weights.shape) < 2 or weights.flat[0] != weights.flat[-1]:
+    """Whether all units of a layer, or all that go into it, are the same in its weights and in their gradient: these
+    units stay equal. The first two dimensions are the units; the rest is the size of a convolution."""
+    if weights.ndim == 2 and min(weights.shape) < 2 or not weights.size or weights.flat[0] != weights.flat[-1]:
         return False
     size = float(np.abs(gradient).max(initial=0.0)) * 1e-5
-    return any(bool((w == w[:1]).all()) and bool((np.abs(g - g[:1]) <= size).all())
-               for w, g in ((weights, gradient), (weights.T, gradient.T)))
+    return any(len(w) > 1 and bool((w == w[:1]).all()) and bool((np.abs(g - g[:1]) <= size).all())
+               for w, g in ((weights, gradient), (weights.swapaxes(0, 1), gradient.swapaxes(0, 1))))

@@ -10,12 +10,13 @@ import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from inspect import signature
 from typing import Any, Protocol, overload, runtime_checkable
 
 from minigrad.recorder import Trace, record
 from minigrad_widgets.doctor.library import READER, check_call, is_tensor, library_of, surroundings, uses_torch
 from minigrad_widgets.inspector.inspector import LENSES, Inspector
-from minigrad_widgets.inspector.results import root_of
+from minigrad_widgets.inspector.results import LOSS_FN, root_of
 from minigrad_widgets.lenses.compiled_step import CompiledStep
 from minigrad_widgets.lenses.rank_lanes import RankLanes
 
@@ -54,8 +55,9 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
     inspect(compiled)   # what minigrad.compile returned: its lines, the eager ops, and the program after each pass
 
     If the call returns several tensors, in a dict, a dataclass or any tree, the backward pass is that of the one called
-    `loss`, else of the only one with a graph, else of the only scalar with a graph; else none is run, and a note of the
-    inspector lists what could be meant.
+    `loss`, else of the only one with a graph, else of the only scalar with a graph. If there is no such tensor, no pass
+    is run: the inspector opens at the end of the forward pass. A banner then lists what could be meant; it also says
+    so if the tensor is no loss.
 
     With `loss_fn` the backward pass is that of `loss_fn(output, target)`, or of `loss_fn(output)` if no target is
     given. A `target` without a `loss_fn` is an argument of the call.
@@ -87,7 +89,7 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
             raise ValueError("there is no graph behind this tensor: it does not require grad")
         if args or kwargs or target is not None or loss_fn is not None:
             raise TypeError("inspect(tensor) takes nothing else; inspect(fn, *args) calls a function")
-        trace = recorded(lambda: what, names, uses_torch([what]), what, detail)
+        trace = recorded(lambda: what, names, uses_torch([what]), what, detail, "Inspect the loss itself")
     elif callable(what):
         if target is not None and loss_fn is None:
             kwargs["target"] = target
@@ -100,16 +102,28 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
                 return output
             return loss_fn(output) if target is None else loss_fn(output, target)
 
-        trace = recorded(step, names, used, detail=detail)
+        trace = recorded(step, names, used, detail=detail, remedy=remedy(what, kwargs))
     else:
         hint = (": give it the loss in it, or, if it is a batch, inspect(model, **batch)" if isinstance(what, Mapping)
                 else ": give it one of the tensors in it" if isinstance(what, (list, tuple)) else "")
         raise TypeError(f"inspect takes a tensor or a function, not {type(what).__name__}{hint}")
-    return Inspector(trace, step=len(trace) - 1 if trace.failed() else None)
+    at = len(trace) - 1 if trace.failed() else None
+    if any(event["kind"] in ("backward_start", "error") for event in trace.events):
+        return Inspector(trace, step=at)
+    return Inspector(trace, lens="forward", step=max(0, len(trace) - 1))  # the whole forward pass
+
+
+def remedy(what: Any, given: Mapping[str, Any]) -> str:
+    """Return how to give a call a loss: by `labels` where it takes them, as models of transformers do."""
+    try:
+        labels = "labels" in signature(getattr(what, "forward", what)).parameters and "labels" not in given
+    except (TypeError, ValueError):  # a built-in function may have no signature
+        labels = False
+    return "For a training step give labels=" if labels else LOSS_FN
 
 
 def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, known: Any = None,
-             detail: str = "values") -> Trace:
+             detail: str = "values", remedy: str = LOSS_FN) -> Trace:
     """Return the trace of what `make` does and of the backward pass of the tensor that it returns, or the `known` one.
 
     A pass that fails ends the trace with its error: if saved tensors of the graph are gone, its nodes are still shown.
@@ -118,15 +132,17 @@ def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, kno
     recording: Any = recorder(names, torch, detail)
     trace: Trace
     failed: RuntimeError | None = None
+    before = 0
     with ExitStack() as stack:  # no recorder sees that leaves get back what they had
         if known is not None:
             stack.enter_context(kept_grads(known))
         try:
             with recording as trace:
-                root = root_of(make(), trace.notes)
+                root = root_of(make(), trace.notes, remedy)
                 if root is not None:
                     if known is None:
                         stack.enter_context(kept_grads(root))
+                    before = len(trace.events)
                     failed = backward(root)
         except Exception:
             call = trace.failed()
@@ -134,6 +150,9 @@ def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, kno
                 raise
             trace.notes.insert(0, {"text": call.error, "where": f"in {call.label}", "count": 1})
             return trace
+    own = next((event for event in trace.events[before:] if event["kind"] == "backward_start"), None)
+    if own is not None:
+        own["retain_graph"] = False  # the program did not ask for it
     if failed is not None and (not trace.events or trace.events[-1]["kind"] != "error"):  # no pass had begun
         raise failed
     return trace

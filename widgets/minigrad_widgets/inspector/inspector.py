@@ -10,7 +10,8 @@ page that plays on its own, without a kernel and without network requests.
 
 from __future__ import annotations
 
-import json
+import gc
+import pickle
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -85,33 +86,53 @@ class Inspector(Widget):
                  ask: bool | Iterable[str | Mapping[str, Any]] = (), live: bool | None = None,
                  parts: Iterable[str] | None = None) -> None:
         refuse_too_many_events(trace)
+        collects = gc.isenabled()
+        try:
+            gc.disable()  # all that is made here stays: the collections of a large trace took longer than the rest
+            questions, small = self._prepare(trace, ask)
+            text = written(self._data)
+        finally:
+            if collects:
+                gc.enable()
+        walks = lens in LENSES and lens not in ("traversal", "values")
+        first = next(iter(trace.steps(lens if walks else "backward")), 0)
+        if small and lens == "values":
+            first = small["steps"][0][0]
+        super().__init__(trace=text, lens=lens, step=first if step is None else step, ask=questions, live=live,
+                         parts=None if parts is None else list(parts),
+                         score={"right": 0, "answered": 0, "of": len(questions)})
+
+    def _prepare(self, trace: Trace, ask: bool | Iterable[str | Mapping[str, Any]]) -> tuple[list[Any], Any]:
+        """Fill `_data`: the trace, and what Python adds to it; return the questions, and the calculation or None.
+
+        Positions are those of what is drawn at first: the browser lays out what is unfolded later.
+        """
         self._trace = trace
-        self._data: dict[str, Any] = shorten(json.loads(json.dumps(trace.to_dict())))
+        self._data: dict[str, Any] = shorten(pickle.loads(pickle.dumps(trace.to_dict())))
         gather(self._data)
         add_runs(self._data)
         call = trace.failed()
         if call is not None and (failed := failure(self._data, call)):
             self._data["failed"] = failed
-        if not self._data["layout"]:
-            self._data["layout"] = compute_layout(self._data)
         self._folding: Folding | None = None
         self._data["folded"] = opening(self._data)
         if self._data["folded"]:
             self._folding = Folding(self._data, self._data["folded"], compute_layout)
             self._data["opening"] = self._folding.layout()
+        else:
+            self._lay_out()
         questions = choose(trace, ask)
         self._data.update(derived(self._data), modes=modes(self._data), rows=rows(trace, self._data, not questions))
         small = calculation(self._data)
         if small:
             self._data["calculation"] = small
-        walks = lens in LENSES and lens not in ("traversal", "values")
-        first = next(iter(trace.steps(lens if walks else "backward")), 0)
-        if small and lens == "values":
-            first = small["steps"][0][0]
-        text = written(self._data)
-        super().__init__(trace=text, lens=lens, step=first if step is None else step, ask=questions, live=live,
-                         parts=None if parts is None else list(parts),
-                         score={"right": 0, "answered": 0, "of": len(questions)})
+        return questions, small
+
+    def _lay_out(self) -> dict[str, Any]:
+        """Return the graph with positions of all nodes."""
+        if not self._data["layout"]:
+            self._data["layout"] = compute_layout(self._data)
+        return self._data
 
     @staticmethod
     def compare(traces: Mapping[str, Trace], step: int = 0) -> Comparison:
@@ -205,7 +226,7 @@ class Inspector(Widget):
         chosen: list[int] | None = self.collapsed
         folded = self._data["folded"] if chosen is None else chosen
         if not folded:
-            return self._data, frame, title
+            return self._lay_out(), frame, title
         if self._folding is None or self._folding.folded != set(folded):
             self._folding = Folding(self._data, folded, compute_layout)
         return self._folding.data, self._folding.frame(frame), title

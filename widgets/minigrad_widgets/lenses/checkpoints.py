@@ -14,7 +14,7 @@ from typing import Any
 import traitlets
 
 from minigrad.recorder import Trace, written
-from minigrad.trace.format import Names
+from minigrad.trace.format import Names, memory_text
 from minigrad.trace.sentences import describe
 from minigrad_widgets.graph.derived import derived, spans
 from minigrad_widgets.pictures import load
@@ -43,20 +43,13 @@ def summary(data: Data) -> dict[str, int | None]:
             "again": sum(any(run["start"] < step < run["end"] for run in runs) for step in ops)}
 
 
-def amount(count: int) -> str:
-    """Return bytes in readable units; the front end's `bytes` writes the same."""
-    if count < 1024:
-        return f"{count} B"
-    return f"{count / 1024:.1f} kB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.1f} MB"
-
-
 def lens_text(data: Data, step: int) -> str:
     """Return the checkpoint lens at a step."""
     held = series(data)[step]
     figures = summary(data)
     lines = [f"step {step} of {len(data['events']) - 1}: {describe(Names(data), data['events'][step])}",
-             "held: " + ", ".join(f"{name} {amount(count)}" for name, count in zip(KINDS, held)),
-             f"most: {amount(figures['peak'] or 0)} at step {figures['peakStep']}",
+             "held: " + ", ".join(f"{name} {memory_text(count)}" for name, count in zip(KINDS, held)),
+             f"most: {memory_text(figures['peak'] or 0)} at step {figures['peakStep']}",
              f"ops: {figures['ops']}, {figures['again']} of these again"]
     runs = [f"{'  ' * span['level']}{span['told']}" for span in spans(data)]
     return "\n".join([*lines, *(runs or ["no function was checkpointed"])])
@@ -67,9 +60,9 @@ def comparison_text(traces: Mapping[str, Data], step: int) -> str:
     lines = []
     for name, data in traces.items():
         figures, held = summary(data), series(data)
-        now = amount(sum(held[min(step, len(held) - 1)])) if held else "nothing"
-        begins = "" if figures["atBackward"] is None else f", {amount(figures['atBackward'])} when backward begins"
-        lines.append(f"{name}: holds {now} at step {step}, at most {amount(figures['peak'] or 0)}{begins}; "
+        now = memory_text(sum(held[min(step, len(held) - 1)])) if held else "nothing"
+        begins = "" if figures["atBackward"] is None else f", {memory_text(figures['atBackward'])} when backward begins"
+        lines.append(f"{name}: holds {now} at step {step}, at most {memory_text(figures['peak'] or 0)}{begins}; "
                      f"{figures['ops']} ops, {figures['again']} of these again; {figures['steps']} steps")
     return "\n".join(lines)
 

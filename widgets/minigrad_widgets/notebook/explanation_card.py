@@ -8,6 +8,7 @@ import ipywidgets
 
 from minigrad_widgets.doctor import Explanation
 from minigrad_widgets.inspector.inspector import Inspector
+from minigrad_widgets.widget.mime import view_of
 
 __all__ = ["bundle", "with_button"]
 
@@ -16,10 +17,8 @@ def bundle(explanation: Explanation, include: Any = None, exclude: Any = None) -
     """Return an explanation as a notebook shows it: the card, and a button if there is something to inspect."""
     if not explanation.trace.events:
         return {"text/plain": str(explanation), "text/html": explanation._repr_html_()}
-    view, metadata = with_button(explanation)._repr_mimebundle_(), {}
-    if isinstance(view, tuple):
-        view, metadata = view
-    return {**view, "text/plain": str(explanation), "text/html": explanation._repr_html_()}, metadata
+    view = view_of(with_button(explanation))
+    return {**view, "text/plain": str(explanation), "text/html": explanation._repr_html_()}
 
 
 def with_button(explanation: Explanation) -> ipywidgets.VBox:

@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from minigrad.trace.format import memory_text
 from minigrad_widgets.graph.derived import Span, spans
-from minigrad_widgets.lenses.checkpoints import KINDS, Data, amount, series, summary
+from minigrad_widgets.lenses.checkpoints import KINDS, Data, series, summary
 from minigrad_widgets.pictures.canvas import DPI, chart
 from minigrad_widgets.pictures.sketch import INK, SOFT
 
@@ -44,7 +45,7 @@ def draw(traces: Mapping[str, Data], step: int, title: str) -> Figure:
 def _head(name: str, data: Data, step: int) -> str:
     held = series(data)
     now = sum(held[min(step, len(held) - 1)]) if held else 0
-    return f"{name}: holds {amount(now)}, at most {amount(summary(data)['peak'] or 0)}".removeprefix(": ")
+    return f"{name}: holds {memory_text(now)}, at most {memory_text(summary(data)['peak'] or 0)}".removeprefix(": ")
 
 
 def _legend(figure: Figure, y: float, kinds: int) -> None:

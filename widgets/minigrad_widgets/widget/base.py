@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import os
 import sys
-from base64 import b64encode
 from typing import Any, ClassVar
 
 import anywidget
 
 from minigrad.recorder import Trace
 from minigrad_widgets.pictures import load
+from minigrad_widgets.widget.mime import if_run, picture_of
 from minigrad_widgets.widget.page import STATIC, write_page
 
-MOST_EVENTS = 200_000  # the front end has the same limit
+MOST_EVENTS = 500_000  # the front end has the same limit
 STILL = "This is a saved picture. Run the cell to step through it."
 
 
@@ -35,6 +35,8 @@ class Widget(anywidget.AnyWidget):
     # As text: with a path anywidget would watch the file, by a callback that keeps every instance alive.
     _esm = (STATIC / "inspector.js").read_text(encoding="utf-8")
     _css = (STATIC / "inspector.css").read_text(encoding="utf-8")
+
+    _ipython_display_ = None  # in ipywidgets 7 it comes before the bundle below, with neither the text nor the picture
 
     STATE: ClassVar[tuple[str, ...]] = ()
     """The traits that make up the view, which a page of its own gets."""
@@ -69,8 +71,9 @@ class Widget(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        shown = {**if_run(data), "text/plain": self.text}
         if sys.platform == "emscripten":  # in a browser there is always one that runs it, and the fonts are 10 MB
-            return {**data, "text/plain": self.text}, metadata
+            return shown, metadata
         sketch = load("sketch")
-        still = sketch.to_png(sketch.with_note(self.picture().image(), STILL))
-        return {**data, "text/plain": self.text, "image/png": b64encode(still).decode()}, metadata
+        picture, alt = picture_of(sketch.to_png(sketch.with_note(self.picture().image(), STILL)), self.text)
+        return {**shown, **picture}, {**metadata, **alt}

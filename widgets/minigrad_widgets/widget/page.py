@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.recorder import replace_file
+from minigrad_widgets.address import SITE
 
 STATIC = Path(__file__).parent.parent / "static"
 PAGE = """<!doctype html>
@@ -36,7 +37,7 @@ body {{ margin: 24px; background: #fff; }}
 """
 
 # What "copy as link" leads to: the site's page that shows the recording in the address's fragment.
-PLAYER = "https://minigrad-kit.github.io/minigrad/play.html"
+PLAYER = f"{SITE}/play.html"
 # The recording comes from whoever made the link: the page runs only its own script, and requests nothing.
 PLAYER_PAGE = """<!doctype html>
 <html lang="en">

@@ -22,6 +22,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from minigrad_widgets.widget.mime import if_run
 from minigrad_widgets.widget.page import STATIC
 
 Face = dict[str, Any]
@@ -32,6 +33,7 @@ class QuestionCard(anywidget.AnyWidget):
 
     _esm = (STATIC / "card.js").read_text(encoding="utf-8")
     _css = (STATIC / "inspector.css").read_text(encoding="utf-8")
+    _ipython_display_ = None  # as in `Widget`
 
     face = traitlets.Dict(help="what stands on the card").tag(sync=True)
     said = traitlets.Dict(help="the last answer, and its number: the same may be given twice").tag(sync=True)
@@ -51,4 +53,4 @@ class QuestionCard(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
-        return {**data, "text/plain": repr(self)}, metadata
+        return {**if_run(data), "text/plain": repr(self)}, metadata

@@ -3,7 +3,7 @@ import { html, mark, svg, write } from "../page/dom";
 import { brief, broken, nodeName, valueOf, sizeOf } from "../trace/format";
 import { arrange } from "../layout/arrange";
 import { Annotations, paintBadge, Lights, coveredBy, fits, legend, savedMarks, stub, zoomButtons, TrayParts, type Annotation } from "./parts";
-import { Finder, foldedAt, Levels, middleOf, Outline } from "./controls";
+import { Finder, foldedAt, Levels, middleOf } from "./controls";
 import { fitting, inColumns } from "../layout/columns";
 import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Point, type Wire } from "../layout/geometry";
 import { gradientWidths, labelSpots, type Spot } from "../layout/labels";
@@ -69,7 +69,6 @@ export class GraphPane {
   onBuild: () => void = () => undefined;
   readonly #culling = new Culling();
   readonly #layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
-  readonly #outline: Outline;
   readonly levels: Levels;
   readonly #map: Minimap;
   groups: Groups;  // what stands in the graph now
@@ -110,7 +109,6 @@ export class GraphPane {
     const label = "the graph; arrow up and down walk along it, Enter chooses a node, minus folds its module, plus unfolds it";
     this.frame = svg("svg", { class: "mg-svg", role: "group", tabindex: 0, "aria-label": label }, group);
     this.viewport = new Viewport(this.frame, group, outlook(this.#drawing, null));
-    this.#outline = new Outline(trace, (wanted) => this.fold(wanted));
     this.levels = new Levels(trace, (wanted) => this.fold(wanted));
     this.viewport.onZoom = (factor, at, time) => this.#zoomed(factor, at, time);
     this.#map = new Minimap((to) => this.viewport.look(to));
@@ -126,7 +124,7 @@ export class GraphPane {
     const finder = new Finder(trace, (node) => this.events.find(node));
     const stage = html("div", { class: "mg-stage" }, this.frame, this.#map.element, this.tools);
     this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, stage, this.strip);
-    this.tools.append(this.#outline.element, finder.element);
+    this.tools.append(finder.element);
     this.viewport.coveredBy = () => coveredBy(this.tools);
     this.tools.addEventListener("toggle", () => this.viewport.makeRoom(), true);
     this.strip.append(zoomButtons(this.levels.element, this.viewport, () => this.#middle()));
@@ -206,7 +204,6 @@ export class GraphPane {
     for (const [id, box] of this.#drawing.boxes) this.#addNode(id, box, boxes);
     for (const tie of this.#ties) this.#addTie(tie, beside.get(tie), wires, texts);
     this.#annotations.draw(this.groups, this.#drawing, this.#nodes, this.#edges);
-    this.#outline.show(this.groups.folded);
     this.levels.show(this.groups.folded);
     this.#map.show(this.#drawing.boxes.values(), this.#drawing.size);
     this.#askForHeight();

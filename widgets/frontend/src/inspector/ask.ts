@@ -1,17 +1,15 @@
 /** Ask mode: the inspector stops before a step and asks what it will bring. The trace itself is the judge. */
-import { html, write } from "../page/dom";
+import { html, sendsOnEnter, unique, write } from "../page/dom";
 import { nodeName } from "../trace/format";
 import { judge, truth, type Answer, type Question, type Score } from "../trace/questions";
 import type { Maybe, Trace } from "../trace/types";
-
-let count = 0;
 
 export class Ask {
   readonly element: HTMLElement;
   readonly #form = html("form", { class: "mg-question" });
   readonly #verdict = html("p", { class: "mg-verdict", role: "status" });
   readonly #points = html("p", { class: "mg-points" });
-  readonly #group = `mg-ask-${(count += 1)}`;
+  readonly #group = unique("mg-ask");
   #open: Question | null = null;
   #answers: Answer[] = [];
 
@@ -20,6 +18,7 @@ export class Ask {
     private readonly questions: readonly Question[],
     private readonly answered: (answers: Answer[], score: Score) => void,
   ) {
+    sendsOnEnter(this.#form);
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#answer();

@@ -4,6 +4,7 @@ import { inline, nodeName, place, shape, tensor, tensorName, valueOf, brief } fr
 import { Arithmetic, type Light } from "./arithmetic";
 import { entryText } from "./entry";
 import type { Moment } from "./lens";
+import { overview } from "./overview";
 import { unwritten } from "./trays";
 import { litNode, type Maybe, type Trace, type TraceEvent } from "../trace/types";
 import { push } from "../trace/lists";
@@ -52,7 +53,9 @@ export class DetailsPane {
       this.light([], null);
       const hint = moment.tensors.length > 0 || this.trace.nodes.length === 0 ? "No node was recorded." : "Choose a node to see what it holds.";
       const cards = moment.tensors.slice(0, 4).map((each) => this.#tensorCard(each, moment, "tensor"));
-      this.#body.replaceChildren(html("p", { class: "mg-quiet" }, hint), ...cards, ...this.#got(moment));
+      const got = moment.got !== undefined && moment.got.of.length > 0;
+      const model = cards.length > 0 || got || moment.asking ? [] : overview(this.trace, this.pick);
+      this.#body.replaceChildren(...model, html("p", { class: "mg-quiet" }, hint), ...cards, ...this.#got(moment));
       return;
     }
     const look = moment.look(id);

@@ -12,11 +12,11 @@ import { listen } from "../page/keys";
 import type { Changed, Lens } from "./lens";
 import { Follow, Numbers } from "./numbers";
 import { Live } from "../live/live";
-import { Colour, SummaryTable } from "./measures";
+import { Colour } from "./measures";
 import { Memory } from "./memory";
-import { NodeList } from "./nodelist";
+import { ModuleTable } from "./table";
 import type { Link } from "../page/link";
-import { noteLine, Panes, QueueStrip, Ribbon } from "./panes";
+import { banner, noteLine, Panes, QueueStrip, Ribbon } from "./panes";
 import { Share } from "../page/share";
 import { SlideView, WholeWindow } from "../page/slide";
 import { Transport } from "../page/transport";
@@ -53,8 +53,7 @@ export class Inspector {
   readonly #details: DetailsPane;
   readonly #queue: QueueStrip;
   readonly #memory: Memory;
-  readonly #list: NodeList;
-  readonly #table: SummaryTable;
+  readonly #table: ModuleTable;
   readonly #follow: Follow | null;
   readonly #ask: Ask;
   readonly #transport: Transport;
@@ -95,8 +94,7 @@ export class Inspector {
     this.#called = new Called(trace, (nodes, edges) => this.#graph.call(nodes, edges), this.#details.arrived, pick);
     this.#source = new SourcePane(trace, this.#called);
     this.#queue = new QueueStrip(trace, pick);
-    this.#list = new NodeList(trace, pick);
-    this.#table = new SummaryTable(trace, this.#graph, pick);
+    this.#table = new ModuleTable(trace, this.#graph, pick);
     const colour = new Colour(trace, this.#graph);
     this.#follow = live && new Follow(live, this.#details.arrived, pick, (nodes) => this.#reached(nodes));
     const numbers = this.#numbers && this.#follow ? [this.#numbers.element, this.#follow.element] : [];
@@ -106,7 +104,7 @@ export class Inspector {
       this.#table.refold();
     };
     colour.draw();
-    this.#graph.tools.lastElementChild?.before(this.#list.element, this.#table.element, colour.element, ...numbers);
+    this.#graph.tools.lastElementChild?.before(this.#table.element, colour.element, ...numbers);
     this.#memory = new Memory(trace, { go: (step) => this.#goToStep(step), pick });
     this.#ask = new Ask(trace, link.questions, (answers, score) => this.#answered(answers, score));
     this.#ask.load(link.answers);
@@ -143,7 +141,7 @@ export class Inspector {
     panes.element.append(this.#called.card, ...(this.#values ? [this.#values.element] : []));
     this.#panes = panes.element;
     const foot = html("div", { class: "mg-foot" }, this.#queue.element, this.#memory.element, this.#transport.element, this.#growing.element, ...noteLine(this.#trace));
-    this.element.append(head, ...(this.#numbers ? [this.#numbers.bar] : []), this.#ask.element, panes.element, foot);
+    this.element.append(head, ...banner(this.#trace), ...(this.#numbers ? [this.#numbers.bar] : []), this.#ask.element, panes.element, foot);
   }
 
   #tabList(): HTMLElement {
@@ -298,7 +296,6 @@ export class Inspector {
     const lens = this.#lens;
     const scene = lens.scene(this.#selected);
     this.#graph.update(scene, changed.nodes, changed.edges);
-    this.#list.show(scene);
     this.#table.show(scene);
     this.#follow?.show(lens.moment);
     this.#called.show(lens.moment);

@@ -3,9 +3,13 @@ import { Chart, scaleOf, total } from "../page/chart";
 import { KINDS, STACKED, type Trace } from "../trace/types";
 import { html, mark, write } from "../page/dom";
 import { bytes as amount } from "../trace/format";
+import { middle } from "../trace/rows";
 import { Holders, Makers, type Held, type Named } from "../trace/holders";
 
-const SHOWN = 8;
+/** So many rows of a kind are shown at first, and so many more at each click: thousands at once would make steps slow. */
+const [SHOWN, MORE] = [8, 100];
+/** The longest name that is written whole. */
+const LONGEST = 44;
 
 export interface MemoryEvents {
   go(step: number): void;
@@ -22,6 +26,8 @@ export class Memory {
   readonly #empty: boolean;
   readonly #holders: Holders;
   readonly #makers: Makers;
+  /** By kind, and by storage for its holders: how many are shown, where somebody asked for more. */
+  readonly #asked = new Map<string | number, number>();
   #latest: [step: number, tall: boolean] | null = null;
 
   constructor(
@@ -78,10 +84,9 @@ export class Memory {
   /** All of one kind, the largest first. */
   #kind(kind: string, parts: Held[]): HTMLElement {
     const sum = (list: Held[]): number => list.reduce((total, each) => total + each.bytes, 0);
-    const rows = parts.sort((a, b) => b.bytes - a.bytes).slice(0, SHOWN).map((each) => this.#row(each));
-    const more = parts.slice(SHOWN);
-    const cells = (text: string, bytes: number): HTMLElement[] => [html("td", {}), html("td", {}, text), html("td", {}, amount(bytes))];
-    if (more.length > 0) rows.push(html("tr", {}, html("th", { scope: "row" }, `${more.length} more`), ...cells("", sum(more))));
+    const rows = parts.sort((a, b) => b.bytes - a.bytes).slice(0, this.#most(kind)).map((each) => this.#row(each));
+    const more = parts.slice(this.#most(kind));
+    if (more.length > 0) rows.push(html("tr", {}, html("th", { scope: "row" }, this.#more(kind, `${more.length} more`)), html("td", {}), html("td", {}), html("td", {}, amount(sum(more)))));
     const caption = html("caption", {}, html("i", { class: `mg-key mg-${kind}` }), `${kind} ${amount(sum(parts))}`);
     const names = ["what", "made by", "held by", "bytes"].map((name) => html("th", { scope: "col" }, name));
     const head = html("thead", {}, html("tr", {}, ...names));
@@ -89,17 +94,33 @@ export class Memory {
   }
 
   #row(held: Held): HTMLElement {
-    const maker = this.#makers.maker(held);
+    const [maker, what] = [this.#makers.maker(held), this.#makers.what(held)];
     const origin = this.#makers.isTensor(held) ? "the program" : held.kind === "gradients" ? "the pass" : "an op";
-    const who = held.holders.slice(0, SHOWN).map((each) => html("div", {}, this.#named(this.#makers.holder(each))));
-    if (held.holders.length > SHOWN) who.push(html("div", {}, `and ${held.holders.length - SHOWN} more`));
+    const who = held.holders.slice(0, this.#most(held.storage)).map((each) => html("div", {}, this.#named(this.#makers.holder(each))));
+    const rest = held.holders.length - who.length;
+    if (rest > 0) who.push(html("div", {}, this.#more(held.storage, `and ${rest} more`)));
     const cells = [html("td", {}, maker ? this.#named(maker) : origin), html("td", {}, ...who), html("td", {}, amount(held.bytes))];
-    return html("tr", { "data-storage": held.storage }, html("th", { scope: "row" }, this.#makers.what(held)), ...cells);
+    return html("tr", { "data-storage": held.storage }, html("th", { scope: "row", title: what }, middle(what, LONGEST)), ...cells);
+  }
+
+  #most(of: string | number): number {
+    return this.#asked.get(of) ?? SHOWN;
+  }
+
+  /** A button that shows more rows of a kind, or more holders of a storage. */
+  #more(of: string | number, text: string): HTMLElement {
+    const button = html("button", { type: "button", class: "mg-link", "data-more": of }, text);
+    button.addEventListener("click", () => {
+      this.#asked.set(of, this.#most(of) + MORE);
+      if (this.#latest) this.#open(this.#latest[0]);
+      (this.#list.querySelector<HTMLElement>(`[data-more="${of}"]`) ?? this.#list).focus();
+    });
+    return button;
   }
 
   #named({ text, node }: Named): Node | string {
     if (node === null) return text;
-    const button = html("button", { type: "button", class: "mg-link" }, text);
+    const button = html("button", { type: "button", class: "mg-link", title: text }, middle(text, LONGEST));
     button.addEventListener("click", () => this.events.pick(node));
     return button;
   }

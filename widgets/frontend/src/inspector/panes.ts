@@ -158,9 +158,15 @@ export class Ribbon {
   }
 }
 
+/** What `inspect` itself says: what it could not show, and what to give it. It stands above the panes. */
+export function banner({ notes = [] }: Trace): HTMLElement[] {
+  return notes.filter(({ where }) => where === "inspect").map(({ text }) => html("p", { class: "mg-banner", role: "note" }, text));
+}
+
 /** What the recorder says about its recording, as one quiet line: the first note, and how many more there are. */
 export function noteLine({ notes = [] }: Trace): HTMLElement[] {
-  const lines = notes.map(({ text, where, count }) => `Note: ${text} (${where}${count > 1 ? `, ${count} times` : ""})`);
+  const quiet = notes.filter(({ where }) => where !== "inspect");
+  const lines = quiet.map(({ text, where, count }) => `Note: ${text} (${where}${count > 1 ? `, ${count} times` : ""})`);
   const more = lines.length > 1 ? `; ${lines.length - 1} more` : "";
   return lines.slice(0, 1).map((line) => html("p", { class: "mg-noted", title: lines.join("\n") }, line + more));
 }

@@ -1,5 +1,5 @@
 /** A compiled step: its lines, the eager ops, and the program after each pass, side by side. Pointing at one lights the others. */
-import { html, mark, write, svg } from "../page/dom";
+import { html, mark, svg, unique, write } from "../page/dom";
 import type { Link } from "../page/link";
 import { bytes } from "../trace/format";
 import { Stepped } from "./stepped";
@@ -7,8 +7,6 @@ import { Stepped } from "./stepped";
 const SIGNS: Record<Change, [string, string]> = { same: ["", ""], new: ["+", "new"], changed: ["~", "changed"], removed: ["−", "removed"] };
 const HINT = "Point at a line, an op, a statement or a name: what belongs to it is lit. Up and down arrow do the same by the keyboard.";
 const plural = (count: number, word: string): string => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
-
-let made = 0;
 
 /** A list with one item pointed at; the up and down arrows move through it. */
 class Column {
@@ -206,8 +204,7 @@ class Threes {
   }
 
   #item(data: Record<string, string | number>, ...children: (Node | string)[]): HTMLElement {
-    made += 1;
-    return html("div", { class: "mg-item", role: "option", id: `mg-item-${made}`, "aria-selected": false, ...data }, ...children);
+    return html("div", { class: "mg-item", role: "option", id: unique("mg-item"), "aria-selected": false, ...data }, ...children);
   }
 
   #file(at: number, file: { name: string; lines: [number, string][] }): HTMLElement[] {

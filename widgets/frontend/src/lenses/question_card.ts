@@ -1,6 +1,6 @@
 /** A question: its answers are clicked, or typed into a field. Python judges them; each answer brings a new face. */
 import { advance, arrive, leavesUs, shield } from "../page/keys";
-import { html, mark } from "../page/dom";
+import { html, mark, sendsOnEnter, unique } from "../page/dom";
 import type { Model } from "../page/link";
 
 export interface Face {
@@ -17,15 +17,13 @@ export interface Face {
 
 const SIGNS: Record<string, string> = { good: "✓", bad: "✗", refused: "!" };
 
-let count = 0;
-
 export class Card {
   readonly element: HTMLElement;
   readonly #head = html("p", { class: "mg-question-card-head" });
   readonly #options = html("div", { class: "mg-choices" });
   readonly #lines = html("div", { class: "mg-question-card-lines", role: "status" });
   readonly #unshield: () => void;
-  readonly #name = `mg-question-card-${(count += 1)}`;
+  readonly #name = unique("mg-question-card");
   #number = 0;
   #typed = "";
 
@@ -119,6 +117,7 @@ export class Card {
     const input = html("input", { type: "text", class: "mg-field", "aria-label": `your answer: ${asks}`, placeholder: asks, size: asks.length, autocomplete: "off", spellcheck: false, value });
     const form = html("form", { class: "mg-question-card-form" }, input, html("button", { type: "submit", class: "mg-answer" }, "Answer"));
     input.readOnly = locked;
+    sendsOnEnter(form);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#typed = input.value.trim();

@@ -40,3 +40,22 @@ export function mark(element: Element, name: string, value: string | number | nu
   if (text === null) element.removeAttribute(name);
   else element.setAttribute(name, text);
 }
+
+// Each widget of a notebook imports a copy of this script, so the number is the document's, not the script's.
+const COUNT = Symbol.for("minigrad.count");
+
+/** A name that nothing else in the document has, for an id or a group of radio buttons. */
+export function unique(prefix: string): string {
+  const counting = document as Document & { [COUNT]?: number };
+  counting[COUNT] = (counting[COUNT] ?? 0) + 1;
+  return `${prefix}-${counting[COUNT]}`;
+}
+
+/** Lets Enter in a field send its form. A browser does that by itself, but not where JupyterLite stops the key. */
+export function sendsOnEnter(form: HTMLFormElement): void {
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || !(event.target as Element).matches("input")) return;
+    event.preventDefault();
+    form.requestSubmit();
+  });
+}

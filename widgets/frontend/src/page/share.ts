@@ -1,6 +1,7 @@
 /** "share": the inspector at this step as a standalone page, or as a link that contains the recording itself. */
 import { html, write } from "./dom";
 import type { Link } from "./link";
+import { bytes } from "../trace/format";
 import { check, unpack, withoutEntries } from "../trace/file";
 
 const NO_PROGRAM = "This page cannot give its own program away: save it, or copy a link.";
@@ -45,15 +46,15 @@ export class Share {
     const program = await this.link.program();
     if (!program) return this.#say(NO_PROGRAM);
     const page = pageOf(this.link.state(), program);
-    await this.#copy(page, `Copied: a page of ${Math.round(page.length / 1024)} kB. Paste it into a file with a name that ends in .html.`);
+    await this.#copy(page, `Copied: a page of ${bytes(page.length)}. Paste it into a file with a name that ends in .html.`);
   }
 
   async #address(): Promise<void> {
     const fragment = await fragmentOf(this.link.trace, this.link.lens, this.link.step);
     if (fragment.length > LONGEST) {
-      return this.#say(`This recording needs ${(fragment.length / 1024).toFixed(1)} kB, and a link holds 8 kB: copy it as a page.`);
+      return this.#say(`This recording needs ${bytes(fragment.length)}, and a link holds ${bytes(LONGEST)}: copy it as a page.`);
     }
-    await this.#copy(`${this.link.player}#${fragment}`, `Copied: a link of ${((fragment.length) / 1024).toFixed(1)} kB that holds the whole recording.`);
+    await this.#copy(`${this.link.player}#${fragment}`, `Copied: a link of ${bytes(fragment.length)} that holds the whole recording.`);
   }
 
   /** If the clipboard cannot be written to, the text is shown, to be copied by hand. */

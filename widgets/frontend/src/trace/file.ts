@@ -108,7 +108,7 @@ const INDEXED: Record<string, string> = {
 };
 const MANY = 1_000_000;
 /** Events of a trace that can be stepped through; minigrad_widgets/widget.py has the same limit. */
-export const MOST_EVENTS = 200_000;
+export const MOST_EVENTS = 500_000;
 const [DEEPEST, LONGEST] = [100, 1_000];
 /** The fields of what Python derives from a trace, and of a comparison's figures: types.ts says what they mean. */
 const LINK = "kind=str from=node to=node tensor=tensor label=str";

@@ -24,7 +24,7 @@ export function number(entry: Scalar, dtype = "float32"): string {
 function decimals(entry: number, count: number, write: "toFixed" | "toExponential"): string {
   const text = entry[write](count);
   const tie = new RegExp(`\\.\\d{${count}}50*(e|$)`).test(entry[write](60));
-  return tie ? text.replace(/(?<=\.\d*)[13579](?=e|$)/, (odd) => String(Number(odd) - 1)) : text;
+  return tie ? text.replace(/(?<!e.*)[13579](?=e|$)/, (odd) => String(Number(odd) - 1)) : text;
 }
 
 /** A shape as PyTorch's users read it: `[2, 3]`, and `scalar` for none. */
@@ -144,10 +144,14 @@ export function place(trace: Trace, file: Maybe | undefined, line: Maybe | undef
   return `${trace.files[file]?.name ?? "?"}, line ${line}`;
 }
 
-export function bytes(count: number): string {
-  if (count < 1024) return `${count} B`;
-  if (count < 1024 * 1024) return `${(count / 1024).toFixed(1)} kB`;
-  return `${(count / 1024 / 1024).toFixed(1)} MB`;
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+/** Bytes as `memory_text` of minigrad/trace/format.py writes them, by default: `512 B`, `1.5 KiB`, `282 MiB`. */
+export function bytes(count: number, digits = 3): string {
+  const unit = count < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(count) / 10));
+  const size = count / 1024 ** unit;
+  const whole = [10, 100, 1000].filter((limit) => size >= limit).length + 1;
+  return `${Number(decimals(size, Math.max(0, digits - whole), "toFixed"))} ${UNITS[unit]}`;
 }
 
 // ---- The size of a gradient: the classes of the heat colours.

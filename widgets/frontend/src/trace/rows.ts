@@ -78,7 +78,7 @@ export function measureText(row: Row, measure: Measure, digits = 3): string {
   const value = row[measure];
   if (value === null || (value === 0 && measure !== "gradient")) return "";
   if (typeof value === "string") return value;
-  if (measure === "saved") return digits < 3 ? scaled(value, digits, [[1024 ** 2, "MB"], [1024, "kB"], [1, "B"]]) : amount(value);
+  if (measure === "saved") return amount(value, digits);
   if (measure === "flops") return scaled(value, digits, [[1e12, "TFLOP"], [1e9, "GFLOP"], [1e6, "MFLOP"], [1e3, "kFLOP"], [1, "FLOP"]]);
   if (measure === "parameters") return value < 10 ** (digits + 1) ? value.toLocaleString("en") : scaled(value, digits, [[1e9, "G"], [1e6, "M"], [1e3, "k"]]).replace(" ", "");
   if (measure === "gradient") return number(Number(value.toPrecision(digits))).replace(/\.$/, "");

@@ -50,7 +50,7 @@ describe("the check of what comes from outside", () => {
   it("refuses more events than can be shown, and says how many there are", () => {
     const trace = { ...square(), storages: [4, 4] } as Loose;
     trace.events = new Array(MOST_EVENTS + 1).fill(trace.events[0]);
-    expect(() => check(trace)).toThrow("this trace has 200,001 events, and at most 200,000 can be shown");
+    expect(() => check(trace)).toThrow("this trace has 500,001 events, and at most 500,000 can be shown");
   });
 });
 
@@ -106,7 +106,7 @@ describe("share", () => {
     expect(address).toBe("https://example.org/play.html");
     const state = await stateOf(fragment);
     expect([state["step"], (state["trace"] as Trace).nodes.length]).toEqual([7, 2]);
-    expect(place.querySelector(".mg-said")?.textContent).toMatch(/^Copied: a link of [\d.]+ kB/);
+    expect(place.querySelector(".mg-said")?.textContent).toMatch(/^Copied: a link of [\d.]+ (B|KiB)/);
   });
 
   it("says that a recording is too large for a link", async () => {
@@ -114,7 +114,7 @@ describe("share", () => {
     trace.files[0]?.lines.push(...Array.from({ length: 3000 }, (_, at) => `${Math.sin(at)}`));
     const [link, place] = await copied(trace, "copy as link");
     expect(link).toBe("");
-    expect(place.querySelector(".mg-said")?.textContent).toMatch(/needs [\d.]+ kB, and a link holds 8 kB/);
+    expect(place.querySelector(".mg-said")?.textContent).toMatch(/needs [\d.]+ KiB, and a link holds 8 KiB/);
   });
 
   it("copies a page that holds the program, the style and the state", async () => {

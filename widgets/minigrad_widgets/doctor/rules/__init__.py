@@ -17,6 +17,7 @@ from minigrad_widgets.doctor.rules import (
     numbers,
     order,
     updates,
+    uphill,
     zero,
 )
 
@@ -25,7 +26,7 @@ __all__ = ["RULES"]
 RULES: list[Callable[[Facts], Iterator[Finding]]] = [
     numbers.nan, cuts.missing_gradients, cuts.not_a_leaf, order.order, order.schedule, order.accumulation,
     order.held, effects.nothing_moves, frozen.frozen_by_mistake, losses.broadcast, losses.twice_normalised,
-    contracts.loss_contract, zero.zero_gradient, zero.relu_before_loss, updates.learning_rate, updates.loss_rises,
+    contracts.loss_contract, zero.zero_gradient, zero.relu_before_loss, updates.learning_rate, uphill.loss_rises,
     updates.symmetric_weights, losses.modes, graphs.growth, graphs.kept, graphs.checkpoints, numbers.depth,
     numbers.activations, cuts.no_backward, graphs.memory, order.scaled, data.batch_leak, data.input_scale,
     data.not_detached]

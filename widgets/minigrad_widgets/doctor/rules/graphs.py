@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from minigrad.trace.format import memory_text
 from minigrad_widgets.doctor.facts import Facts, Pass, at_of
 from minigrad_widgets.doctor.findings import Finding, Mend, line_at
 from minigrad_widgets.doctor.library import held_tensors
@@ -140,8 +141,9 @@ def memory(facts: Facts) -> Iterator[Finding]:
     if len(by_line) < 3 or most * 2 <= total:
         return
     path = facts.path(nodes[at]) or facts.nodes[nodes[at]]["name"]
-    yield Finding("memory-hog", "note", f"{path} holds {size(most)} of the {size(total)} that are saved for the "
-                  f"backward pass. Checkpointing this line would free up to {size(most)} until the pass needs it.",
+    yield Finding("memory-hog", "note", f"{path} holds {memory_text(most)} of the {memory_text(total)} that are saved "
+                  f"for the backward pass. Checkpointing this line would free up to {memory_text(most)} until the pass "
+                  "needs it.",
                   line_at(facts.trace, at, "saved here"), {"bytes": most, "of": total},
                   [Mend("Checkpoint it: it is computed twice and saved once.",
                         "h = checkpoint(block, x, use_reentrant=False)")], CHECKPOINT)
@@ -165,12 +167,3 @@ def saved_by_line(facts: Facts, step: int) -> tuple[int, dict[Any, int], dict[An
 def saved_bytes(facts: Facts, step: int) -> int:
     """Return the bytes that are saved before an event."""
     return next((facts.events[i]["bytes"][2] for i in range(step, -1, -1) if "bytes" in facts.events[i]), 0)
-
-
-def size(count: int) -> str:
-    """Return a number of bytes as text."""
-    for unit, scale in (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= scale:
-            found = count / scale
-            return f"{f'{found:.3g}' if found < 100 else round(found)} {unit}"
-    return f"{count} bytes"

@@ -1,0 +1,74 @@
+"""Writes docs/notebooks.md, on the notebooks that the widgets work in: `python -m tests.browser.notebooks.matrix`.
+
+A cell of the matrix is the name of the test that tries it, or words: what was tried by hand, or that it was not, and
+why. tests/browser/notebooks/test_matrix.py holds the page to this file, and each name to a test that exists.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "notebooks.md"
+COLUMNS = ("notebook", "inspector", "keys", "predictions", "opened the next day")
+NEXT_DAY = "tests/browser/test_next_day.py::test_a_notebook_is_the_same_the_next_day"
+SEVEN = "tests/browser/test_notebooks.py::test_notebook_7_and_a_kernel_that_is_gone"
+LITE = "tests/wasm/lab/test_lab.py::test_another_lesson_and_what_was_changed_is_kept"
+UNTRIED, LATELY = "untried", "by hand: test_next_day.py passes with 4.4.10"
+ROWS = [
+    ("JupyterLab, newest", "tests/browser/test_lab.py::test_every_step_by_keyboard",
+     "tests/browser/test_notebooks.py::test_no_key_gets_out",
+     "tests/browser/test_student.py::test_a_student_begins_a_lesson", NEXT_DAY),
+    ("JupyterLab 4.4", LATELY, UNTRIED, LATELY, LATELY),
+    ("Notebook 7", SEVEN, SEVEN, NEXT_DAY, NEXT_DAY),
+    ("nbclassic 1.3", "by hand: nine widgets, as high as elsewhere", UNTRIED, "by hand: an answer is taken",
+     "by hand: after a plain save no widget comes back"),
+    ("JupyterLite", "tests/wasm/lab/test_lab.py::test_the_first_lesson_is_a_small_download", UNTRIED, LITE, LITE),
+    ("marimo 0.25", "by hand: drawn, with its source", "by hand: → steps, letters do not reach the cells",
+     "by hand: a card to click, judged by the kernel", UNTRIED),
+    ("VS Code", *[UNTRIED] * 4),
+    ("Colab", *[UNTRIED] * 4),
+]
+TEXT = """# Which notebooks the widgets work in
+
+<!-- made by `python -m tests.browser.notebooks.matrix` -->
+{table}
+
+A link leads to the test that tries it. "By hand" was tried in Chromium on 29 November 2026.
+
+- **Styles of the page.** No style of a notebook reaches the widgets: all their rules are in a layer, to which a rule
+  outside of it takes each element back ([test]({apart})). nbclassic made charts thousands of pixels high before.
+- **marimo.** `predict`, `reveal` and `recall` show cards. `marimo convert` leaves out the picture that a lesson
+  attaches to its text; the inspector above it is there.
+- **VS Code** is untried, for want of one that a test can drive. Its Jupyter extension loads a widget's library from a
+  network unless it is installed beside the kernel, and marks a dark theme by the class that our styles look for.
+- **Colab** is untried, since it needs an account. Kept are its rules: the bundle of a widget carries what Colab's own
+  widget manager asks for, and `pip install "minigrad-kit[widgets]"` changes no package of the runtime, of which
+  ipywidgets stays at 7.7.1 ([test]({colab})).
+- **A notebook that a program ran.** nbconvert and papermill run notebooks by nbclient, and our widgets then put their
+  picture into the output, not a view that a page would load from a network. HTML, slides, Markdown and PDF show it
+  ([test]({exports})). Its alternative text is in the output; of nbconvert's templates `classic` uses it, `lab` and
+  Markdown do not. A PDF is printed from the HTML; by way of LaTeX it is untried. Of a notebook that was run
+  and saved in a browser, a page shows pictures too if it is told to leave out the widgets' state:
+  `jupyter nbconvert --to html --ClearMetadataPreprocessor.enabled=True`.
+- **papermill** runs every lesson with exit status 0 ([test]({papermill})).
+"""
+
+
+def cell(what: str) -> str:
+    """Return a cell as the page has it: a link to its test, or the words."""
+    file, _, test = what.partition("::")
+    return f"[tested](../{file})" if test else what
+
+
+def page() -> str:
+    """Return the page."""
+    rows = [COLUMNS, ("---",) * len(COLUMNS), *(tuple(map(cell, row)) for row in ROWS)]
+    here = "../tests/browser/notebooks"
+    return TEXT.format(table="\n".join(f"| {' | '.join(row)} |" for row in rows), apart=f"{here}/test_apart.py",
+                       exports=f"{here}/test_exports.py", colab="../tests/packaging/test_colab.py",
+                       papermill="../tests/lessons/test_papermill.py")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

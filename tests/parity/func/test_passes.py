@@ -1,0 +1,140 @@
+"""Batches of passes against PyTorch's: `is_grads_batched`, `vectorize=True`, and what must not happen in them."""
+
+from __future__ import annotations
+
+import pytest
+
+import minigrad
+from tests.parity.alike import ending
+
+pytestmark = pytest.mark.torch
+
+
+def leaf(m, *numbers, **options):
+    return m.tensor([1.0, 2.0, 3.0] if not numbers else numbers, **options).requires_grad_()
+
+
+def function(m, backward, forward=lambda x: x * 2):
+    """A custom Function with this backward, whose rule for `vmap` nobody needs: a batch of passes is no transform."""
+    def forward_of(ctx, x):
+        ctx.save_for_backward(x)
+        return forward(x)
+
+    return type("Custom", (m.autograd.Function,), {
+        "forward": staticmethod(forward_of), "backward": staticmethod(lambda ctx, g: backward(g, *ctx.saved_tensors))})
+
+
+def hooked(m, hook):
+    y = (x := leaf(m)) ** 3
+    y.register_hook(hook)
+    return m.autograd.grad(y, x, m.eye(3), is_grads_batched=True)
+
+
+def through(m, backward, **options):
+    x = leaf(m)
+    return m.autograd.grad(function(m, backward).apply(x), x, m.eye(3), is_grads_batched=True, **options)
+
+
+def double(g, _):
+    return g * 2
+
+
+def twice(m):
+    """A graph that a batch of passes has gone through is freed."""
+    y = (x := leaf(m)).exp()
+    m.autograd.grad(y, x, m.eye(3), is_grads_batched=True)
+    return m.autograd.grad(y, x, m.eye(3), is_grads_batched=True)
+
+
+def recorded(m):
+    """Gradients of a batch of gradients."""
+    rows, = m.autograd.grad((x := leaf(m)) ** 3, x, m.eye(3), create_graph=True, is_grads_batched=True)
+    return m.autograd.grad(rows.diagonal() @ rows.sum(0), x)
+
+
+def in_vmap(m):
+    y = (x := leaf(m)) ** 3
+    return m.func.vmap(lambda v: m.autograd.grad(y, x, v, retain_graph=True, is_grads_batched=True)[0])(
+        m.arange(18.0).reshape(2, 3, 3))
+
+
+def jacobian(m, f, x=None, **options):
+    return m.autograd.functional.jacobian(f, leaf(m) if x is None else x, vectorize=True, **options)
+
+
+def forward(m, f, x=None):
+    return jacobian(m, f, x, strategy="forward-mode")
+
+
+def in_a_level(m):
+    with m.autograd.forward_ad.dual_level():
+        return forward(m, lambda x: x * 2)
+
+
+PROGRAMS = {
+    "a custom Function": lambda m: through(m, double),
+    "one of a custom Function": lambda m: through(m, lambda g, _: function(m, double).apply(g), create_graph=True),
+    "asks for a number": lambda m: through(m, lambda g, _: g * g.sum().item()),
+    "asks for a truth value": lambda m: through(m, lambda g, _: g if g.sum() > 0 else -g),
+    "draws": lambda m: through(m, lambda g, _: g * m.rand(3)),
+    "draws like it": lambda m: through(m, lambda g, _: g * m.randn_like(g)),
+    "a hook": lambda m: hooked(m, lambda g: g * 2),
+    "a hook that asks": lambda m: hooked(m, lambda g: print(g.sum().item())),
+    "a leaf in a hook": lambda m: hooked(m, lambda g: m.autograd.grad((y := leaf(m)) ** 2, y, m.ones(3))[0] + g),
+    "twice": twice, "recorded": recorded,
+    "in vmap": in_vmap,
+    "bfloat16": lambda m: m.autograd.grad((x := leaf(m, dtype=m.bfloat16)).exp().softmax(0), x, m.eye(3).bfloat16(),
+                                          is_grads_batched=True),
+    "jacobian": lambda m: jacobian(m, lambda x: x.softmax(0)),
+    "hessian": lambda m: m.autograd.functional.hessian(lambda x: x.prod() ** 2, leaf(m), vectorize=True),
+    "hessian by columns": lambda m: m.autograd.functional.hessian(
+        lambda x: x.prod() ** 2, leaf(m), vectorize=True, outer_jacobian_strategy="forward-mode"),
+    "by columns": lambda m: forward(m, lambda x: x.cumprod(0)),
+    "by columns, with a graph": lambda m: (j := forward(m, lambda z: z ** 3, x := leaf(m)), j.requires_grad,
+                                           m.autograd.grad(j.sum(), x))[1:],
+    "by columns, draws": lambda m: forward(m, lambda x: x * m.rand_like(x)),
+    "by columns, a number of what is the same": lambda m: forward(m, lambda x: x * x.sum().item()).detach(),
+    "by columns, integers": lambda m: forward(m, lambda x: x * 2, m.tensor([1, 2])),
+    "by columns, no tensor": lambda m: forward(m, lambda x: 2),
+    "by columns in a level": in_a_level,
+}
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(torch, name):
+    theirs, ours = [ending(PROGRAMS[name], m)[0] for m in (torch, minigrad)]  # which warn of other things
+    assert ours == theirs
+
+
+def calls_of(run):
+    """How often the backward and the `jvp` of a Function run."""
+    calls = []
+
+    class Cube(minigrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            return x ** 3
+
+        @staticmethod
+        def backward(ctx, g):
+            calls.append("back")
+            return 3 * ctx.saved_tensors[0] ** 2 * g
+
+        @staticmethod
+        def jvp(ctx, t):
+            calls.append("forth")
+            return 3 * ctx.saved_tensors[0] ** 2 * t
+
+    run(Cube.apply, leaf(minigrad))
+    return calls
+
+
+def test_a_batch_is_one_pass():
+    functional = minigrad.autograd.functional
+    assert calls_of(lambda f, x: minigrad.autograd.grad(f(x), x, minigrad.eye(3), is_grads_batched=True)) == ["back"]
+    assert calls_of(lambda f, x: functional.jacobian(f, x, vectorize=True)) == ["back"]
+    assert calls_of(lambda f, x: functional.jacobian(f, x, vectorize=True, strategy="forward-mode")) == ["forth"]
+    assert calls_of(lambda f, x: functional.jacobian(f, x)) == ["back"] * 3
