@@ -261,12 +261,29 @@ class GradScaler:
         stage = self._stages.get(id(optimizer))
         if stage == "stepped":
             raise RuntimeError("step() has already been called since the last update().")
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            return self._step_fused(optimizer, stage, *args, **kwargs)
         if stage is None:
             self.unscale_(optimizer)
         if id(optimizer) not in self._infinite:
             raise AssertionError("No inf checks were recorded for this optimizer.")
         result = None if self._infinite[id(optimizer)] else optimizer.step(*args, **kwargs)
         self._stages[id(optimizer)] = "stepped"
+        return result
+
+    def _step_fused(self, optimizer: Any, stage: str | None, *args: Any, **kwargs: Any) -> Any:
+        """Let an optimizer of PyTorch's kind `fused` unscale the gradients, or skip its groups, by itself."""
+        if stage is None:
+            grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+            self._infinite[id(optimizer)] = not all(grad.isfinite().all() for grad in grads)
+            scale = getattr(optimizer, "grad_scale", None)
+            optimizer.grad_scale = tensor(self._scale) * (1 if scale is None else scale)
+        else:
+            optimizer.grad_scale = None
+        optimizer.found_inf = tensor(float(self._infinite.get(id(optimizer), False)))
+        result = optimizer.step(*args, **kwargs)
+        self._stages[id(optimizer)] = "stepped"
+        del optimizer.grad_scale, optimizer.found_inf
         return result
 
     def update(self, new_scale: Any = None) -> None:

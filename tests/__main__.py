@@ -34,7 +34,7 @@ TESTS = {
     "unit": ["tests/unit", "tests/widgets",
              "tests/test_docs.py", "tests/test_house.py", "tests/test_layout.py",
              "tests/test_readme.py", "tests/test_runner.py"],
-    "parity": ["tests/parity", "tests/programs", "tests/comparison", "tests/test_ops_page.py"],
+    "parity": ["tests/parity", "tests/programs", "tests/comparison", "tests/reports", "tests/test_ops_page.py"],
     "device": ["tests/device"],
     "distributed": ["tests/distributed"],
     "wasm": ["tests/wasm"],

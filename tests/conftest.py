@@ -10,7 +10,8 @@ import pytest
 from minigrad.backends import registry
 from tests.torch_versions import exception
 
-MARKS = {"parity": "torch", "browser": "browser", "frontend": "node", "distributed": "mpi", "models": "models"}
+MARKS = {"parity": "torch", "reports": "torch", "browser": "browser", "frontend": "node", "distributed": "mpi",
+         "models": "models"}
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes start, and each would compile all of minigrad
 PRIVATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "MPLCONFIGDIR")
 

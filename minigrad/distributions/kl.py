@@ -26,6 +26,7 @@ __all__ = ["kl_divergence", "register_kl"]
 
 Divergence = Callable[[Any, Any], Any]
 FORMULAS: dict[tuple[type, type], Divergence] = {}
+EULER = 0.57721566490153286060
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Divergence], Divergence]:
@@ -145,11 +146,74 @@ def _uniform(p: Any, q: Any) -> Any:
     return ((q.high - q.low) / (p.high - p.low)).log().masked_fill(outside, math.inf)
 
 
-@register_kl(Uniform, Normal)
-def _uniform_normal(p: Any, q: Any) -> Any:
-    width = p.high - p.low
-    squares = width.pow(2) / 12 + ((p.high + p.low - 2 * q.loc) / 2).pow(2)
-    return (math.sqrt(math.pi * 2) * q.scale / width).log() + 0.5 * squares / q.scale.pow(2)
+@register_kl(Normal, Laplace)
+def _normal_laplace(p: Any, q: Any) -> Any:
+    apart, spread = p.loc - q.loc, math.sqrt(2) * p.scale
+    distance = spread / math.sqrt(math.pi) * (-(apart / spread).pow(2)).exp() + apart * (apart / spread).erf()
+    return (2 * q.scale).log() + distance / q.scale - p.entropy()
+
+
+def _x_log_x(x: Any) -> Any:
+    return ops.xlogy(x, x)
+
+
+# What `_cross` needs of p: the expectation of log x.
+LOGS: dict[type, Callable[[Any], Any]] = {
+    Beta: lambda p: p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma(),
+    Exponential: lambda p: -p.rate.log() - EULER,
+    Uniform: lambda p: (_x_log_x(p.high) - _x_log_x(p.low)) / (p.high - p.low) - 1,
+}
+
+
+def _cross_exponential(p: Any, q: Any) -> Any:
+    return q.rate * p.mean - q.rate.log()
+
+
+def _cross_gamma(p: Any, q: Any) -> Any:
+    a = q.concentration
+    return a.lgamma() - a * q.rate.log() - (a - 1) * LOGS[type(p)](p) + q.rate * p.mean
+
+
+def _cross_normal(p: Any, q: Any) -> Any:
+    return 0.5 * math.log(2 * math.pi) + q.scale.log() + (p.variance + (p.mean - q.loc).pow(2)) / (2 * q.scale.pow(2))
+
+
+def _cross_uniform(p: Any, q: Any) -> Any:
+    return (q.high - q.low).log()
+
+
+def _cross_beta(p: Any, q: Any) -> Any:
+    mirrored = Uniform(1 - p.high, 1 - p.low, validate_args=False)
+    ones, zeros = q.concentration1, q.concentration0
+    constant = ones.lgamma() + zeros.lgamma() - (ones + zeros).lgamma()
+    return constant - (ones - 1) * LOGS[Uniform](p) - (zeros - 1) * LOGS[Uniform](mirrored)
+
+
+def _reaches_outside(p: Any, q: Any) -> Any:
+    """Where `p`, if one of the two has bounds, has samples that `q` cannot have."""
+    if isinstance(q, Uniform):
+        return (q.low > 0) | (q.high < 1)
+    return (p.low < 0) | (p.high > 1) if isinstance(q, Beta) else p.low < 0
+
+
+def _by_cross_entropy(cross: Divergence, bounded: bool) -> Divergence:
+    """The divergence by the cross entropy, the expectation under `p` of -log q(x); infinite outside of the bounds."""
+    def formula(p: Any, q: Any) -> Any:
+        result = cross(p, q) - p.entropy()
+        return result.masked_fill(_reaches_outside(p, q), math.inf) if bounded else result
+    return formula
+
+
+CROSS: tuple[tuple[type, Divergence, tuple[type, ...], tuple[type, ...]], ...] = (  # q, then p without and with bounds
+    (Exponential, _cross_exponential, (Beta, Gamma), (Uniform,)),
+    (Gamma, _cross_gamma, (Beta, Exponential), (Uniform,)),
+    (Normal, _cross_normal, (Beta, Exponential, Gamma, Laplace, Uniform), ()),
+    (Uniform, _cross_uniform, (), (Beta,)),
+    (Beta, _cross_beta, (), (Uniform,)),
+)
+for _to, _cross, _free, _bound in CROSS:
+    for _from in (*_free, *_bound):
+        register_kl(_from, _to)(_by_cross_entropy(_cross, _from in _bound))
 
 
 def _infinite(p: Any, q: Any) -> Any:

@@ -461,8 +461,12 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
           inplace: bool = False) -> Tensor:
     """The input where it is above 0, else times a slope: drawn from [lower, upper), or their mean if not `training`.
 
-    The slopes are those that PyTorch draws from the same seed. Raises RuntimeError if `lower` is above `upper`.
+    The slopes are those that PyTorch draws from the same seed. Raises RuntimeError if `lower` is above `upper`, and out
+    of place if one of them is not finite.
     """
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not inplace and not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {float(bound)}")
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     slope = slopes(input.array, lower, upper) if training else (lower + upper) / 2

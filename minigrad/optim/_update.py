@@ -403,6 +403,7 @@ class ElementwiseOptimizer(Optimizer):
             for flag, message in FUSED_CONFLICTS.items():
                 if defaults[flag]:
                     raise RuntimeError(message)
+            self._step_supports_amp_scaling = True
         self._init_blockwise()
 
     def _init_blockwise(self) -> None:
@@ -431,6 +432,8 @@ class ElementwiseOptimizer(Optimizer):
                 loss = closure()
         with enable_grad() if self.defaults["differentiable"] else no_grad():
             for group in self.param_groups:
+                if group.get("fused") and self.skip_scaled(group):
+                    continue
                 for p in group["params"]:
                     if p._grad is None:
                         continue
@@ -440,6 +443,18 @@ class ElementwiseOptimizer(Optimizer):
                     else:
                         self.step_one(p, p._grad, self.state_of(p, group), group)
         return loss
+
+    def skip_scaled(self, group: Group) -> bool:
+        """Divide the gradients of a fused group by `grad_scale`, unless `found_inf` says to skip the group: a
+        `GradScaler` sets both. Returns whether to skip it."""
+        scale, infinite = getattr(self, "grad_scale", None), getattr(self, "found_inf", None)
+        skip = infinite is not None and bool(infinite)
+        for p in group["params"]:
+            if p._grad is not None:
+                self.state_of(p, group)
+                if scale is not None and not skip:
+                    p._grad.detach().div_(scale)
+        return skip
 
     def warn_if_not_captured(self) -> None:
         """Issue PyTorch's warning, once, about a step that a GPU's graph could capture but does not."""

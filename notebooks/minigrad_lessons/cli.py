@@ -11,6 +11,7 @@ The second time, the same folder is opened as it was left. For teachers:
 
     minigrad lessons release --to DIR              a folder to hand out, with no answers in it
     minigrad lessons release --to DIR --nbgrader   the same as a course for nbgrader
+    minigrad lessons collect HANDED-IN             take the progress files out of what students handed in, and report
     minigrad lessons report DIR                    what a class made of each lesson, from its progress files
     minigrad lessons load --kernels 30             how much memory and time a class needs of this machine
     minigrad lessons build                         in a checkout: make the notebooks again
@@ -33,6 +34,7 @@ from minigrad_lessons import folder as lessons_in
 from minigrad_lessons.folder import LessonError, Report
 from minigrad_lessons.server import Lab, check_installed, check_user, choose_port
 from minigrad_lessons.teaching import class_report, load
+from minigrad_lessons.teaching.collect import collect
 
 Commands = Any  # argparse has no public name for it
 
@@ -82,6 +84,12 @@ def _lessons_options(tasks: Commands) -> None:
     handed.add_argument("--to", required=True, metavar="DIR", help="the folder")
     handed.add_argument("--nbgrader", action="store_true", help="write a course for nbgrader")
     handed.set_defaults(run=_release)
+    collected = tasks.add_parser("collect", help="take the progress files out of what students handed in, and report")
+    collected.add_argument("folder", metavar="HANDED-IN", help="has a folder or a .zip for each student")
+    collected.add_argument("--to", default="class", metavar="DIR", help="for the files and the pages (default: class)")
+    collected.add_argument("--roster", metavar="FILE", help="students' names, a line each: who is missing is told")
+    collected.add_argument("--names", action="store_true", help="add a table by student to the pages")
+    collected.set_defaults(run=_collect)
     report = tasks.add_parser("report", help="write a page for each lesson on what a class made of it")
     report.add_argument("folder", metavar="DIR", help="the folder with the progress files, one for each student")
     report.add_argument("--to", default="class-report", metavar="DIR", help="for the pages (default: class-report)")
@@ -140,9 +148,24 @@ def _release(options: argparse.Namespace) -> int:
     return 0
 
 
+def _collect(options: argparse.Namespace) -> int:
+    try:
+        roster = Path(options.roster).read_text(encoding="utf-8").split("\n") if options.roster else []
+    except (OSError, UnicodeDecodeError) as error:
+        raise LessonError(f"The roster {options.roster} cannot be read ({error}).") from error
+    files = _folder(options) / "progress"
+    roster = [name.strip() for name in roster if name.strip()]
+    names, missing = collect(Path(options.folder).expanduser(), files, roster)
+    print(f"{len(names)} progress file{'' if len(names) == 1 else 's'} in {files}")
+    return _tell_class(missing, class_report.write(files, _folder(options) / "report", options.names))
+
+
 def _report(options: argparse.Namespace) -> int:
-    written = class_report.write(Path(options.folder).expanduser(), _folder(options), options.names)
-    for error in written.errors:
+    return _tell_class([], class_report.write(Path(options.folder).expanduser(), _folder(options), options.names))
+
+
+def _tell_class(missing: Sequence[str], written: class_report.Written) -> int:
+    for error in (*missing, *written.errors):
         print(f"minigrad: {error}", file=sys.stderr)
     students, lessons = ("" if count == 1 else "s" for count in (written.students, written.lessons))
     print(f"{written.students} student{students}, {written.lessons} lesson{lessons}: open {written.index}")

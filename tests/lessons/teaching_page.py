@@ -68,11 +68,13 @@ full path of the nbgrader beside its own Python if that environment is not activ
 their lessons, one line for each answer with its time. Without a folder `.minigrad`, as in nbgrader assignments, it
 lasts until the kernel stops.
 
-**What your class made of it.** Collect the students' `progress.jsonl`, with their consent, in a folder for each
-student, and run `minigrad lessons report DIR`. It writes a page for each lesson that somebody has begun: how long it
-took, how often each wrong prediction was made and the thought behind it, how exercises failed, and what was remembered
-later. The pages name nobody; `--names` adds a table by student. A file that cannot be read and
-a student's folder without a file are each reported in one line.
+**What your class made of it.** Let students hand in their folder, with their consent, as it is or as a .zip, and run
+`minigrad lessons collect HANDED-IN`. It copies each student's `progress.jsonl` and nothing else into `class/progress`,
+and writes a page into `class/report` for each lesson that somebody has begun: how long it took, how often each wrong
+prediction was made and the thought behind it, how exercises failed, and what was remembered later. The pages name
+nobody; `--names` adds a table by student. A file that cannot be read and a student without a file are each reported in
+one line; with `--roster FILE`, a name on each line, so are those who handed nothing in.
+`minigrad lessons report DIR` writes the pages again, from files that you have.
 
 **Errors.** When a cell raises an error, a lesson shows the student's lines and the line that raised it. The library's
 frames in between are left out; `%debug` has them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import shutil
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -188,3 +189,33 @@ def test_a_folder_that_cannot_be_written_to_is_said(folder: Path, tmp_path: Path
     assert main(["lessons", "report", str(folder), "--to", str(tmp_path / "pages")]) == 1
     assert "Name another folder with --to." in capsys.readouterr().err
     assert (tmp_path / "pages").read_text() == "mine\n"
+
+
+def test_what_was_handed_in_is_collected_and_reported(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    shutil.make_archive(str(folder / "dora"), "zip", folder / "ada")
+    (folder / "emil").mkdir()
+    (folder / "fred.zip").write_bytes(b"no archive")
+    (tmp_path / "roster.txt").write_text("ada\nemil\ngina\n")
+    target = tmp_path / "class-of-2026"
+    assert main(["lessons", "collect", str(folder), "--to", str(target), "--roster", str(tmp_path / "roster.txt")]) == 0
+    heard = capsys.readouterr()
+    assert {each.name for each in (target / "progress").iterdir()} == {*STUDENTS, "dora"}
+    for name in STUDENTS:
+        collected = target / "progress" / name / "progress.jsonl"
+        assert collected.read_bytes() == (folder / name / ".minigrad" / "progress.jsonl").read_bytes()
+    ada, dora = (target / "progress" / name / "progress.jsonl" for name in ("ada", "dora"))
+    assert dora.read_bytes() == ada.read_bytes()
+    assert heard.err.splitlines() == [
+        "minigrad: emil: there is no progress file in this folder",
+        "minigrad: fred: this .zip cannot be read (File is not a zip file)", "minigrad: gina: handed nothing in"]
+    assert f"4 students, 1 lesson: open {target / 'report' / 'index.html'}" in heard.out
+    assert (target / "report" / "index.html").is_file()
+
+
+def test_collecting_where_nothing_is_says_so(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "ada").mkdir()
+    assert main(["lessons", "collect", str(tmp_path), "--to", str(tmp_path / "class")]) == 1
+    assert "must have a folder or a .zip for each student" in capsys.readouterr().err
+    assert not (tmp_path / "class").exists()
+    assert main(["lessons", "collect", str(tmp_path / "nowhere")]) == 1
+    assert "There is no folder" in capsys.readouterr().err

@@ -137,7 +137,7 @@ class Side:
     @property
     def log(self) -> list[Any]:
         """The gradients that hooks have noted."""
-        return [None if v is None else v.detach().numpy() for v in self.variables["log"]]
+        return [None if v is None else v.detach().numpy(force=True) for v in self.variables["log"]]
 
 
 def compiled(text: str, known: dict[str, Any] = {}) -> Any:  # noqa: B006 (kept: the same text comes twice)

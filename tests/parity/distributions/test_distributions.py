@@ -94,6 +94,10 @@ D.ExpTransform(cache_size=2)
 D.ReshapeTransform((2,), (3,))
 type("Mine", (D.Normal,), {"__init__": lambda self: D.Normal.__init__(self, 0.0, 1.0)})().expand((2,))
 """.strip().splitlines()
+# No two leaves of a pair are equal, or their gradients would have no order.
+PAIRED = ("D.Beta(L([.3, 2.]), L([1.5, .7]))", "D.Exponential(L([.4, 2.1]))", "D.Gamma(L([.35, 2.]), L([.5, 3.]))",
+          "D.Normal(L([.1, 2.]), L([.55, 1.5]))", "D.Laplace(L([.15, 2.]), L([.6, 1.5]))", "D.Chi2(L([1., 2.2]))",
+          "D.Uniform(L([.2, -.5]), L([.9, 2.]))", "D.Uniform(L([0., -1.]), L([1.1, 2.]))")
 ALIKE = """
 str(D.kl_divergence(D.Normal(0.0, 1.0), D.Gamma(1.0, 1.0)))
 str(D.kl_divergence(D.Uniform(0.0, 1.0), D.Normal(1.0, 1.0)))
@@ -169,6 +173,13 @@ def test_answers_are_pytorchs(made: str, asked: str, dtype: str) -> None:
         tolerance = 2e-3
     ours, theirs = (answer(lib, MADE[made], ASKED[asked], dtype) for lib in (minigrad, torch))
     assert close(theirs, ours, tolerance), (theirs, ours)
+
+
+@pytest.mark.parametrize("made", PAIRED)
+def test_divergences_of_pairs_are_pytorchs(made: str) -> None:
+    for other in [each for each in PAIRED if each != made]:
+        ours, theirs = (answer(lib, made, f"D.kl_divergence(d, {other})", "float64") for lib in (minigrad, torch))
+        assert close(theirs, ours, 1e-7), (other, theirs, ours)
 
 
 @pytest.mark.parametrize("program", [*REFUSED, *ALIKE])
