@@ -292,6 +292,23 @@ def test_the_legend_lies_over_nothing(page: Page, opened: Opened, width: int) ->
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("model", "said", "lens"), [
+    (nn.Linear(4, 3), "is no loss: this is the backward pass of its sum. For a training step give loss_", "backward"),
+    (nn.LSTM(4, 3), "out[0], out[1][0], out[1][1], so no backward pass was run: this is the forward pass", "forward"),
+], ids=["one", "several"])
+def test_a_result_that_is_no_loss_is_shown_and_a_banner_says_so(
+    page: Page, opened: Opened, axe: Axe, model: nn.Module, said: str, lens: str, scheme: Literal["light", "dark"]
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    root = opened(inspect(model, torch.ones(5, 4)))
+    expect(root.locator(".mg-banner")).to_contain_text(said)
+    expect(root).to_have_attribute("data-lens", lens)
+    expect(root.locator('.mg-node:not([data-status="unknown"])').first).to_be_visible()
+    expect(root.locator("output.mg-text")).not_to_contain_text("retain_graph")
+    assert axe(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_the_first_screen_says_what_the_model_is_and_what_it_costs(
     page: Page, opened: Opened, axe: Axe, width: int, height: int, scheme: Literal["light", "dark"]
