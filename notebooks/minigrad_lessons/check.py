@@ -23,7 +23,7 @@ from minigrad_lessons.exercises.lesson05 import arrivals, forgot, parts
 from minigrad_lessons.exercises.lesson06 import clip, event_order, watch_layers
 from minigrad_lessons.exercises.lesson07 import decorator, modes, repaired, set_mode
 from minigrad_lessons.exercises.lesson08 import changed, parameter, spoil
-from minigrad_lessons.exercises.lesson09 import matmul, returns, square, straight_through
+from minigrad_lessons.exercises.lesson09 import marks, matmul, returns, square, straight_through
 from minigrad_lessons.exercises.lesson10 import by_hooks, segments, unstable
 from minigrad_lessons.exercises.lesson11 import frozen, module, momentum
 from minigrad_lessons.exercises.lesson12 import divergence, eikonal, hvp
@@ -70,7 +70,7 @@ __all__ = [
     "changed", "clip", "dead_code", "decorator", "diamond", "differentiable", "divergence", "dual", "eikonal",
     "engine", "entropy", "event_order", "facts", "flags", "forgot", "forward_hvp", "freeze", "frozen",
     "gradient_norms", "half_constant", "hooks", "hvp", "in_place_step", "integers", "jacobian", "last_node",
-    "let_go", "log_sum_exp", "matmul", "modes", "modified_error", "module", "momentum", "multiply",
+    "let_go", "log_sum_exp", "marks", "matmul", "modes", "modified_error", "module", "momentum", "multiply",
     "no_graph_error", "no_nan", "no_negatives", "non_leaf", "none_first", "one_row", "only_x", "operation", "order",
     "paired", "parallel", "parameter", "parts", "patched", "power_sgd", "powers", "reach", "recorded_anyway",
     "repaired", "repeats", "result_flag", "returns", "running_total", "scaled_step", "second_backward", "seen",

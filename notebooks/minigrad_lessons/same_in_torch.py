@@ -68,7 +68,8 @@ def same_in_torch(program: Program) -> Program:
         theirs, badge = stored["text"], Badge(f"stored: PyTorch {stored['version']}")
     if ours == theirs:
         print(ours, end="")
-        print(f"\nminigrad and PyTorch print the same {len(ours.splitlines())} lines.")
+        count = len(ours.splitlines())
+        print(f"\nminigrad and PyTorch print the same {'line' if count == 1 else f'{count} lines'}.")
     else:
         print(f"minigrad prints:\n{ours}\nPyTorch prints:\n{theirs}")
     optional("IPython.display", "lessons").display(badge)

@@ -233,14 +233,7 @@ class SquareAttribute(torch.autograd.Function):
         return grad * 2 * ctx.h
 
 
-h = x * 1
-y = SquareAttribute.apply(h)
-with torch.no_grad():
-    h.mul_(10.0)
-reveal("9.3", torch.autograd.grad(y, x)[0].item())
-
-# %% id=square-saved
-# The same with save_for_backward. Try it in the cell above, in place of SquareAttribute.
+# The same with save_for_backward. Try it below, in place of SquareAttribute.
 class SquareSaved(torch.autograd.Function):
     @staticmethod
     def forward(ctx, h):
@@ -250,6 +243,13 @@ class SquareSaved(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         return grad * 2 * ctx.saved_tensors[0]
+
+
+h = x * 1
+y = SquareAttribute.apply(h)
+with torch.no_grad():
+    h.mul_(10.0)
+reveal("9.3", torch.autograd.grad(y, x)[0].item())
 
 # %% id=p4 tags=predict,answer
 # A Function for x ** 3 saves an inner result, square = x * x, and backward returns grad * 3 * square.
@@ -309,6 +309,9 @@ Inspector(trace, lens="forward", step=trace.steps("forward")[4])
 #
 # The derivative of exp is exp, so the **output** is saved. There is a second style: `forward` takes no `ctx`, and a
 # separate method, `setup_context`, does the saving. That keeps `forward` a plain function.
+#
+# `gradcheck` measures the derivative with small steps in float64, and compares it with what `backward` returns. Does
+# it find the wrong factor in the second cell?
 
 # %% id=worked tags=worked,section:exercises
 class Exp(torch.autograd.Function):
@@ -326,10 +329,6 @@ class Exp(torch.autograd.Function):
         return grad * y
 x = torch.tensor([0.5, 1.0], dtype=torch.float64, requires_grad=True)
 print("gradcheck:", torch.autograd.gradcheck(Exp.apply, x))
-
-# %% [markdown] id=gradcheck-intro
-# `gradcheck` measures the derivative with small steps in float64, and compares it with what your `backward` returns.
-# Does it find a wrong factor? Here is one:
 
 # %% id=gradcheck tags=raises-exception
 class Planted(Exp):
@@ -421,28 +420,53 @@ class RoundThrough(torch.autograd.Function):
 
 check.straight_through(RoundThrough)
 
+# %% [markdown] id=open4-intro
+# ## Open exercise: three marks
+#
+# - `ctx.mark_dirty(h)`: `forward` has changed its input `h` in place.
+# - `ctx.mark_non_differentiable(mask)`: this output has no gradient.
+# - `@once_differentiable` above `backward`: its gradient is right, but cannot be differentiated again.
+#
+# What does each program give with its mark, and without? Write a number, True or False, or `"error"`. Two of the
+# unmarked programs run to the end and give a wrong gradient.
+
+# %% id=open4 tags=open,answer,check
+# x is 1 and requires grad, h = x * 1.
+answers = {
+    # forward: h.mul_(2), then return h.  torch.autograd.grad(h, x) gives:
+    "in place": ...,
+    "in place, mark_dirty": ...,
+    # forward: mask = (h > 0).float(), then return h * mask, mask.  mask.requires_grad is:
+    "mask": ...,
+    "mask, mark_non_differentiable": ...,
+    # y = h ** 3; backward returns grad * 3 * h.detach() ** 2.  The second derivative of y * y (true: 30) is:
+    "cube": ...,
+    "cube, once_differentiable": ...,
+}
+check.marks(answers)
+
 # %% [markdown] id=torch-intro tags=section:torch
 # ## The same thing in PyTorch
 #
-# `ctx.needs_input_grad` says for each argument of `forward` whether its gradient is needed, so that `backward` can
-# skip the others.
+# All three marks in one Function. A dirty input that is returned comes back as itself, with a new node. The last name
+# is of a node that only raises the error, should anybody differentiate this gradient.
 
 # %% id=torch tags=torch
 @same_in_torch
 def program(torch):
-    class Cubed(torch.autograd.Function):
+    class Double(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, x, n):
-            print("inside:", torch.is_grad_enabled(), x.requires_grad, (x ** n).requires_grad)
-            ctx.save_for_backward(x)
-            return x ** n
+        def forward(ctx, h):
+            ctx.mark_dirty(h.mul_(2))
+            ctx.mark_non_differentiable(large := (h > 4).float())
+            return h, large
         @staticmethod
-        def backward(ctx, grad):
-            print("needs:", ctx.needs_input_grad)
-            return grad * 3 * ctx.saved_tensors[0] ** 2, None
-    x = torch.tensor([1.0, 2.0], requires_grad=True)
-    Cubed.apply(x, 3).sum().backward()
-    print(Cubed.apply(x, 3).grad_fn.name(), x.grad)
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, grad, _):
+            return grad * 2
+    y, large = Double.apply(h := (x := torch.tensor(3.0, requires_grad=True)) * 1)
+    first, = torch.autograd.grad(y * y, x, create_graph=True)
+    print(y is h, large.requires_grad, first.item(), first.grad_fn.next_functions[0][0].name())
 
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary

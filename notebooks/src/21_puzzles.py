@@ -9,7 +9,7 @@
 #
 # Lessons 1 to 8 are enough for most of them. Take them in any order. About 90 minutes.
 #
-# Run the first cell (Shift+Enter). It shows the puzzle that costs people the most time.
+# Run the next cell (Shift+Enter), click the picture, and press → to the end: this puzzle costs people the most time.
 
 # %% id=setup tags=opening,inspector
 import minigrad as torch
@@ -25,8 +25,8 @@ with record() as trace:
 Inspector(trace)
 
 # %% [markdown] id=still
-# The loss is 2: the root of -1 is NaN, and `where` leaves it out. Press → to the end. One of the two gradients is NaN
-# all the same. What arrives at `SqrtBackward0`, and what happens to it? Puzzle 4 asks you to fix this program.
+# The loss is 2: the root of -1 is NaN, and `where` leaves it out. At the end, one of the two gradients is NaN all
+# the same. What arrives at `SqrtBackward0`, and what happens to it? Puzzle 4 asks you to fix this program.
 #
 # In every puzzle, replace the dots with one line and run the cell. `hint("zeros")` gives the first of three hints for
 # `check.zeros`.

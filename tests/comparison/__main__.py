@@ -97,7 +97,7 @@ def answer(output: Path) -> dict[str, Any]:
             if isinstance(found, dict):
                 return found
     last = [line for line in text.splitlines() if line.strip()][-1:]
-    return {"error": last[0][:200] if last else "it ended without a word"}
+    return {"error": last[0][:200] if last else "it ended and printed nothing"}
 
 
 def explored(browser: Browser, run: subprocess.Popen[bytes], output: Path, model: str) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def test_distributed_is_there_where_mpi4py_is(monkeypatch):
 
 
 def quiet(grad):
-    """A hook that stays behind without a word."""
+    """A hook that is left out when the tensor is pickled, with no warning."""
 
 
 def test_an_unserializable_hook_gives_no_warning(torch, recwarn):

@@ -53,7 +53,7 @@ def refused(writer: Writer, folder: Path) -> str | None:
         writer.write(folder, 1)
     except (OSError, LessonError, RuntimeError) as error:  # safetensors' own error is none of OSError's kind
         if not str(error):
-            return f"{type(error).__name__} without a word"
+            return f"{type(error).__name__} without a message"
     return writer.damage(folder) or (f"left behind: {found}" if (found := leftovers(folder)) else None)
 
 

@@ -165,7 +165,7 @@ PREDICTIONS = (
          Belief("a leaf that does not require grad cannot retain one",
                 lambda: sum(requires or not retains for _, requires, retains in _states()))),
         Why("Which combinations are impossible?", _names,
-            ("exists(False, False, False)", "exists(True, False, True)", "exists(True, True, True)",
+            ("exists(True, False, True)", "exists(True, True, True)", "exists(False, False, False)",
              "exists(False, False, True)", "exists(False, True, True)"),
             lambda value: value, {
                 "a": Reason("a leaf never retains a gradient",

@@ -105,7 +105,7 @@ PREDICTIONS = (
                             lambda case: float(np.prod(_rows_columns(case)))),
                 "c": Reason("as many as m has rows, because each row uses that entry once",
                             lambda case: float(_rows_columns(case)[0]))}),
-        look="Write m + b for two rows, entry by entry. In how many of the sums does b[0] stand?"),
+        look="Write m + b for two rows, entry by entry. How many of the sums contain b[0]?"),
     Prediction(
         "17.2",
         (Belief("a gradient has the shape of the result", lambda: tuple(_gradient((4, 3)).shape)),

@@ -1,11 +1,12 @@
 """The checks of lesson 9: Functions of one's own."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeGuard
 
 import minigrad as torch
+from minigrad.autograd.function import once_differentiable
 from minigrad_lessons.exercises import report
-from minigrad_lessons.values import show
+from minigrad_lessons.values import same, show
 
 Make = Callable[[torch.Tensor], tuple[Any, ...]]
 
@@ -185,14 +186,21 @@ def happens(returned: str) -> str:
     return "fine"
 
 
+def _filled(answers: object, name: str, keys: Collection[str], words: str) -> TypeGuard[Mapping[str, object]]:
+    """True for the dictionary of an exercise whose dots are replaced; else it has been said what is missing."""
+    if not isinstance(answers, Mapping) or set(answers) != set(keys):
+        report.misconception(name, f"pass the dictionary with its {len(keys)} keys, as it was given.")
+        return False
+    if any(said is ... for said in answers.values()):
+        report.not_yet(name, f"Write {words} in place of the dots.")
+        return False
+    return True
+
+
 def returns(answers: object) -> None:
     """Judge what a student expects of each `return`: "fine", or an error about the number, the shape or the type."""
     name = "check.returns"
-    if not isinstance(answers, Mapping) or set(answers) != set(RETURNS):
-        report.misconception(name, "pass the dictionary with its eight keys, as it was given.")
-        return
-    if any(said is ... for said in answers.values()):
-        report.not_yet(name, 'Write "fine", "number", "shape" or "type" in place of the dots.')
+    if not _filled(answers, name, RETURNS, '"fine", "number", "shape" or "type"'):
         return
     for code, said in answers.items():
         word, found = str(said).strip().lower(), happens(code)
@@ -240,6 +248,73 @@ def straight_through(student: Any) -> None:
                   "torch.round itself would send back zeros")
 
 
+MARKS = ("in place", "in place, mark_dirty", "mask", "mask, mark_non_differentiable", "cube",
+         "cube, once_differentiable")
+MARK_BELIEFS = (
+    ("in place", 2, "h is in the graph, so what forward does to it is recorded"),
+    ("in place", "error", "a change that is not marked is found, and refused"),
+    ("in place, mark_dirty", 1, "the mark only counts the version up"),
+    ("in place, mark_dirty", "error", "marking a tensor dirty forbids its use"),
+    ("mask", False, "what comes from a comparison never requires grad"),
+    ("mask, mark_non_differentiable", True, "every output of apply requires grad"),
+    ("cube", 30, "with create_graph=True whatever backward does is differentiated"),
+    ("cube", "error", "a backward that leaves the graph is found out"),
+    ("cube, once_differentiable", 30, "the mark makes the second derivative right"),
+    ("cube, once_differentiable", 18, "the mark is a note for readers, and changes nothing"),
+)
+
+
+def marked(program: str) -> object:
+    """What a program of the exercise about marks gives: its gradient, the flag of its mask, or "error"."""
+    what, _, mark = program.partition(", ")
+
+    class Marked(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, h: torch.Tensor) -> Any:
+            ctx.save_for_backward(h)
+            positive = h.gt(0).float()
+            if mark == "mark_dirty":
+                ctx.mark_dirty(h)
+            if mark == "mark_non_differentiable":
+                ctx.mark_non_differentiable(positive)
+            return h.mul_(2) if what == "in place" else (h * positive, positive) if what == "mask" else h ** 3
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:
+            return grad * 2 if what == "in place" else grad * 3 * ctx.saved_tensors[0].detach() ** 2
+
+    if mark == "once_differentiable":
+        Marked.backward = staticmethod(once_differentiable(Marked.backward))  # type: ignore[method-assign]  # as @ does
+    x = torch.tensor(1.0, requires_grad=True)
+    y = Marked.apply(h := x * 1)
+    if what == "mask":
+        return y[1].requires_grad
+    if what == "in place":
+        return torch.autograd.grad(h, x)[0].item()
+    first, = torch.autograd.grad(y * y, x, create_graph=True)
+    try:
+        return torch.autograd.grad(first, x)[0].item()
+    except RuntimeError:
+        return "error"
+
+
+def marks(answers: object) -> None:
+    """Judge what a student expects of six programs, three of them with a mark of `ctx` or `backward`."""
+    name = "check.marks"
+    if not _filled(answers, name, MARKS, 'a number, True, False or "error"'):
+        return
+    for program in MARKS:
+        said, found = answers[program], marked(program)
+        if not same(said, found):
+            belief = next((text for key, wrong, text in MARK_BELIEFS if key == program and same(said, wrong)), None)
+            report.misconception(
+                name, f'you may be thinking: "{belief}"' if belief else
+                "write this Function in a cell of your own and run it, or ask hint(\"marks\").",
+                f"{program}: you say {show(said)}, the run says {show(found)}.")
+            return
+    report.passed(name, *(f"{program}: {show(marked(program))}" for program in MARKS))
+
+
 HINTS = {
     "square": (
         "Which value does the derivative of x * x need? Save that one, and nothing else.",
@@ -256,6 +331,12 @@ HINTS = {
         "fit?",
         "None counts as a gradient. After the last input, there may be extra values only if they are None.",
         "A shape fits if it can be summed down to that of the input: [3, 2] can become [2], [] cannot.",
+    ),
+    "marks": (
+        "Without a mark, apply knows nothing of what forward did: which node does h keep, and which outputs get one?",
+        "mark_dirty gives h the node of apply. A gradient made from a detached tensor lacks a part when it is "
+        "differentiated; once_differentiable puts an error in its place.",
+        "In order: 1, 2, True, False, a number that is too small (2 * 3 * 3), and an error.",
     ),
     "straight_through": (
         "Two methods that do not match: one rounds, the other pretends that nothing happened.",

@@ -1,5 +1,7 @@
 """The key of lesson 9."""
 
+from itertools import zip_longest
+
 from tests.lessons.answers.kinds import Key, Wrong
 
 
@@ -36,6 +38,15 @@ def returns(**other: str) -> str:
              "grad, torch.ones(3, 2)", "grad, 1.0")
     answers = dict(zip(codes, (right | other).values(), strict=True))
     return f"answers = {answers!r}\ncheck.returns(answers)"
+
+
+def marks(*other: object) -> str:
+    """The cell of the six marks: the right answers, or others in their places; None leaves one right."""
+    right = (1, 2, True, False, 18, "error")
+    said = [given if put is None else put for given, put in zip_longest(right, other)]
+    codes = ("in place", "in place, mark_dirty", "mask", "mask, mark_non_differentiable", "cube",
+             "cube, once_differentiable")
+    return f"answers = {dict(zip(codes, said, strict=True))!r}\ncheck.marks(answers)"
 
 
 SQUARE_WRONG: tuple[Wrong, ...] = (
@@ -87,6 +98,20 @@ ROUND_WRONG: tuple[Wrong, ...] = (
     (rounded("x.round()", "1.0"), "backward must return a tensor"),
     (rounded("x.round().int()", "grad"), "Integers cannot require grad"),
 )
+MARKS_WRONG: tuple[Wrong, ...] = (
+    (marks(2), "what forward does to it is recorded"),
+    (marks("error"), "a change that is not marked is found"),
+    (marks(None, 1), "only counts the version up"),
+    (marks(None, "error"), "forbids its use"),
+    (marks(None, None, False), "never requires grad"),
+    (marks(None, None, None, True), "every output of apply requires grad"),
+    (marks(None, None, None, None, 30), "whatever backward does is differentiated"),
+    (marks(None, None, None, None, "error"), "is found out"),
+    (marks(None, None, None, None, None, 30), "makes the second derivative right"),
+    (marks(None, None, None, None, None, 18), "a note for readers"),
+    (marks(7), "write this Function in a cell of your own"),
+    ("check.marks([1, 2])", "pass the dictionary with its 6 keys"),
+)
 
 KEY = Key(
     recall={"q8.1": "9", "q8.3": "True", "q7.2": "True", "q7.3": "6", "q5.1": "6"},
@@ -108,6 +133,7 @@ KEY = Key(
     },
     why={"9.1": "b", "9.2": "c", "9.3": "a", "9.4": "b", "9.5": "c"},
     exercises={"faded": square(), "open1": matmul("grad @ b.T, a.T @ grad"), "open2": returns(),
-               "open3": rounded("x.round()", "grad")},
-    exercises_wrong={"faded": SQUARE_WRONG, "open1": MATMUL_WRONG, "open2": RETURNS_WRONG, "open3": ROUND_WRONG},
+               "open3": rounded("x.round()", "grad"), "open4": marks()},
+    exercises_wrong={"faded": SQUARE_WRONG, "open1": MATMUL_WRONG, "open2": RETURNS_WRONG, "open3": ROUND_WRONG,
+                     "open4": MARKS_WRONG},
 )

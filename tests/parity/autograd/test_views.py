@@ -13,7 +13,7 @@ from tests.parity.leaves import put, quietly
 from tests.parity.outcome import Programs, sentence
 from tests.parity.outcome import outcome as outcome_of
 
-# PyTorch ends without a word where a hook is hung on a view that requires grad and has no node: it gets none here.
+# PyTorch crashes, with no message, where a hook is hung on a view that requires grad and has no node: it gets none.
 # Each takes the library and two tensors of 0 to 3 dimensions; the result is kept, the first may have changed.
 VIEWS = {
     "first": lambda m, a, b: a[0],

@@ -69,6 +69,25 @@ describe("the memory pane", () => {
     expect((root.querySelector(".mg-holders") as HTMLElement).hidden).toBe(true);
   });
 
+  it("agrees with the details on what a node has saved, and as what it counts", () => {
+    const weights = square();
+    weights.storages = [4];
+    weights.events[0] = { ...weights.events[0]!, held: [[0, 0, 0]], bytes: [4, 0, 0, 0] };
+    weights.events[1] = { ...weights.events[1]!, held: [[0, 2, 0]] };
+    weights.events[3] = { ...weights.events[3]!, dropped: [[0, 0, 0]], bytes: [0, 0, 4, 0] };
+    const place = document.createElement("div");
+    document.body.replaceChildren(place);
+    render({ model: new FakeModel({ trace: JSON.stringify(weights), lens: "all", step: 0 }), el: place });
+    const shown = place.querySelector(".mg-root") as HTMLElement;
+    const seen = (): string[] => [shown.querySelector("[data-saved] dl, [data-saved] p")?.textContent ?? "", shown.querySelector(".mg-kinds")?.textContent ?? ""];
+    const step = (): boolean => shown.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+    expect(seen()).toEqual(["none yet: this node is about to save self, other", "saved 0 Bparameters 4 B"]);
+    step();
+    expect(seen()).toEqual(["selfx = tensor(3.) counts as a parameterotherx = tensor(3.) counts as a parameter", "saved 0 Bparameters 4 B"]);
+    step(), step(), step();
+    expect(seen()).toEqual(["selfx = tensor(3.)otherx = tensor(3.)", "saved 4 Bparameters 0 B"]);
+  });
+
   it("shows the first of many, and the rest when asked", () => {
     const many = square();
     const count = 250;

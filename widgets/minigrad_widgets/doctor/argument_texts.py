@@ -334,7 +334,7 @@ ARGUMENTS = [
     # loaders, several processes, memory
     Text(r"DataLoader worker \(pid(?:\(s\))? (?P<given>[\d, ]+)\) (?:exited unexpectedly|is killed by signal)",
          "loader-worker",
-         "A worker process of a DataLoader ended without a word: killed for memory, or shared memory was full.",
+         "A worker process of a DataLoader ended with no error of its own: killed for memory, or shared memory full.",
          (("Run without workers: then the cause shows.", "DataLoader(data, num_workers=0)"),
           ("In a container, give it more shared memory.", "docker run --shm-size=8g")), None, USED),
     Text(r"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "

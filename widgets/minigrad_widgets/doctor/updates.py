@@ -60,9 +60,9 @@ def changes(array: Callable[[Any], Any], leaves: Iterable[Any]) -> list[tuple[An
     """The leaves that differ from what they were, and by how much. `leaves` are what a State has kept of each."""
     found = []
     for tensor, old in ((each.tensor, each.values) for each in leaves):
-        if old is not None and tensor.shape == old.shape and tensor.layout == old.layout and (
-                tensor.device.type != "meta"):
-            change = array(tensor) - array(old)
+        new = tensor.data  # an uninitialized parameter has no more than that
+        if old is not None and new.shape == old.shape and new.layout == old.layout and new.device.type != "meta":
+            change = array(new) - array(old)
             if change.any():
                 found.append((tensor, change))
     return found

@@ -6,6 +6,7 @@ import { entryText } from "./entry";
 import type { Moment } from "./lens";
 import { overview } from "./overview";
 import { unwritten } from "./trays";
+import { Savings } from "../trace/holders";
 import { litNode, type Maybe, type Trace, type TraceEvent } from "../trace/types";
 import { push } from "../trace/lists";
 
@@ -34,6 +35,8 @@ export class DetailsPane {
   readonly #body = html("div", { class: "mg-details-body", tabindex: 0, role: "group" });
   readonly #hooks: HookList;
   readonly arithmetic: Arithmetic;
+  /** Made when it is first asked for. */
+  #savings: Savings | null = null;
 
   constructor(
     private readonly trace: Trace,
@@ -153,13 +156,25 @@ export class DetailsPane {
     const list = this.trace.nodes[id]?.saved ?? [];
     if (list.length === 0) return null;
     const state = moment.saved(id);
+    this.#savings ??= new Savings(this.trace);
+    const later = moment.now !== null && this.#savings.later(id, moment.now);
     const pairs = list.map(([name, tensorId, valueId]) => {
       const whose = tensorId === null ? "" : `${tensorName(this.trace, tensorId)} = `;
-      return [name, html("code", {}, `${whose}${inline(valueOf(this.trace, valueId), 48)}`)] as const;
+      const code = html("code", {}, `${whose}${inline(valueOf(this.trace, valueId), 48)}`);
+      const as = tensorId === null || state !== "held" ? "" : this.#countsAs(tensorId, moment.now);
+      return [name, as === "" ? code : html("span", {}, code, html("span", { class: "mg-quiet" }, ` counts as ${as}`))] as const;
     });
-    const part = section(`saved tensors ${state ? `(${state})` : ""}`, rows(pairs));
+    const names = list.map(([name]) => name).join(", ");
+    const part = later
+      ? section("saved tensors", html("p", { class: "mg-quiet" }, `none yet: this node is about to save ${names}`))
+      : section(`saved tensors ${state ? `(${state})` : ""}`, rows(pairs));
     part.dataset["saved"] = state;
     return part;
+  }
+
+  #countsAs(tensor: number, step: Maybe): string {
+    const storage = this.trace.tensors[tensor]?.storage;
+    return storage === undefined ? "" : this.#savings?.countsAs(storage, step ?? this.trace.events.length) ?? "";
   }
 
   #node(id: number): HTMLElement {

@@ -58,6 +58,38 @@ export class Holders {
   }
 }
 
+/** When nodes save, and as what a storage counts if not as saved. One pass over the events; then each answer is quick. */
+export class Savings {
+  readonly #saves = new Map<number, number>();
+  /** By storage, when holders that rank above "saved" began or ceased: a parameter, the state of an optimizer. */
+  readonly #ranked = new Map<number, [step: number, what: number, more: number][]>();
+
+  constructor(trace: Trace) {
+    trace.events.forEach((event, step) => {
+      if (event.kind === "save") this.#saves.set(event.node, step);
+      for (const [list, more] of [[event.held, 1], [event.dropped, -1]] as const) {
+        for (const [storage, what] of list ?? []) {
+          if (what !== 0 && what !== 5) continue;
+          this.#ranked.set(storage, this.#ranked.get(storage) ?? []);
+          this.#ranked.get(storage)?.push([step, what, more]);
+        }
+      }
+    });
+  }
+
+  /** Whether a node saves at a later step, so that it holds nothing yet. */
+  later(node: number, step: number): boolean {
+    return (this.#saves.get(node) ?? -1) > step;
+  }
+
+  /** As what a saved storage counts at a step, in words; "" if it counts as saved. */
+  countsAs(storage: number, step: number): string {
+    const held = (what: number): boolean =>
+      (this.#ranked.get(storage) ?? []).reduce((sum, [at, kind, more]) => sum + (at <= step && kind === what ? more : 0), 0) > 0;
+    return held(0) ? "a parameter" : held(5) ? "state of the optimizer" : "";
+  }
+}
+
 /** A holder of a storage, in words; the node to show. */
 export interface Named {
   text: string;
