@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import accumulate
 from pathlib import Path
 
 from minigrad_lessons.bank import PREDICTIONS, QUESTIONS, lesson_of
@@ -16,7 +17,7 @@ from minigrad_lessons.bank.beliefs import answers_to
 from minigrad_lessons.bank.kinds import Prediction, Question
 from minigrad_lessons.questions import CLAIMS
 from minigrad_lessons.questions import QUESTIONS as ASKED
-from minigrad_lessons.teaching.course import Lesson, lessons
+from minigrad_lessons.teaching.course import Lesson, Part, lessons
 from minigrad_lessons.values import show
 from tests.lessons.play import lesson as notebook
 from tests.lessons.wrong import FEEDBACK
@@ -92,10 +93,27 @@ allow full screen, it fills the window.
 ## The lessons
 """
 ORDER = """
-Each lesson has recall questions about the lessons one, two and four before it, so take them in order. In class: ten
-minutes for recall and the belief, fifteen for the predictions (collect them by show of hands before anybody runs the
-cell), five for the inspector, the rest for the exercises, which students finish at home.
+Each lesson has recall questions about the lessons one, two and four before it, so take them in order. The page of each
+lesson has a plan for a session of 90 minutes in class; what is not finished of the exercises is homework.
 """
+
+SESSION = 90  # minutes
+# How many minutes of a session a part takes, and what the class does in it, by what it holds; else by its heading.
+HELD = {
+    "recall": (6, "Each answers alone, from memory; then neighbours compare."),
+    "predictions": (3, "For each: hands up before anybody runs it, a minute with the neighbour, hands up again, run "
+                       "it. Let somebody who was wrong say what they thought."),
+    "exercises": (8, "In pairs; ask for the first hint before you help. What is not finished is homework."),
+    "puzzles": (4, "In pairs, in any order; each pair shows the line that it likes best."),
+}
+HEADED = {
+    "Opening": (5, "Show the picture on the wall and ask what it shows, before anybody reads."),
+    "belief": (4, "Who believes it? Count the hands, then run the cells."),
+    "Worked example": (5, "Read it aloud, a line each; stop before each output and ask for it."),
+    "The same thing in PyTorch": (3, "Run it and compare; without PyTorch, read what it prints."),
+    "Summary": (4, "Each writes down one thing that they had thought otherwise. Collect these."),
+}
+SHOWN = 6, "Step through it on the wall; before each step somebody says what comes next."
 
 # These answer no question of the list.
 PROJECTS = {
@@ -137,8 +155,28 @@ def sizes() -> list[str]:
 
 def times(lesson: Lesson) -> list[str]:
     """How the minutes of a lesson are spent."""
-    return [f"About {lesson.minutes} minutes, split by what the parts hold:\n", "| part | minutes | holds |",
-            "|---|---|---|", *(f"| {part.heading} | {part.time} | {part.told} |" for part in lesson.parts), ""]
+    return [f"About {lesson.minutes} minutes for a student alone, split by what the parts hold:\n",
+            "| part | minutes | holds |", "|---|---|---|",
+            *(f"| {part.heading} | {part.time} | {part.told} |" for part in lesson.parts), ""]
+
+
+def in_class(part: Part) -> tuple[int, str]:
+    """How many minutes of a session a part takes, before they are scaled, and what the class does in it."""
+    for kind, count in part.holds.items():
+        minutes, doing = HELD[kind]
+        return minutes * count, doing
+    return next((each for heading, each in HEADED.items() if heading in part.heading), SHOWN)
+
+
+def session(lesson: Lesson) -> list[str]:
+    """A plan for a class, whose minutes are split by what the parts hold."""
+    rows = [(part.heading, *in_class(part)) for part in lesson.parts]
+    ends = [*accumulate(minutes for _, minutes, _ in rows)]
+    until = [round(SESSION * end / ends[-1]) for end in ends]
+    lines = [f"A session of {SESSION} minutes, with a screen that all can see (press s in an inspector):\n",
+             "| minutes | part | what the class does |", "|---|---|---|"]
+    return [*lines, *(f"| {start} to {end} | {heading} | {doing} |"
+                      for (heading, _, doing), start, end in zip(rows, [0, *until], until, strict=False)), ""]
 
 
 def plain(*texts: str) -> str:
@@ -198,6 +236,6 @@ def pages() -> dict[Path, str]:
         head = [f"# Teaching: {lesson.title}\n",
                 f"The lesson: [{lesson.name}](../../notebooks/{lesson.name}.ipynb). All lessons: "
                 "[Teaching with the lessons](../teaching.md).\n"]
-        lines = [*head, *goals(number), *times(lesson), *wrong_answers(lesson)]
+        lines = [*head, *goals(number), *times(lesson), *session(lesson), *wrong_answers(lesson)]
         made[PAGE.with_suffix("") / f"{lesson.name}.md"] = "\n".join(lines).replace(" | |", " |  |") + "\n"
     return made
