@@ -32,6 +32,7 @@ import sys
 
 # nbgrader calls alembic by its name: it is beside this Python, also where that environment is not activated.
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+os.environ["MINIGRAD_LIVE"] = "1"  # a graded cell shows an error as an error, as where a person runs it
 c = get_config()  # noqa: F821 (nbgrader gives it)
 c.CourseDirectory.course_id = "minigrad"
 # The exercises are handed out with dots in them, and the source holds no solution that would have to be taken out.
