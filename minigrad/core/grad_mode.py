@@ -57,7 +57,8 @@ class ThreadState(local):
     saved_tensors_hooks_disabled: str | None = None  # the error to raise where such hooks are not allowed
     dispatch_modes: tuple[Any, ...] = ()  # the TorchDispatchModes that are on, the innermost last
     graph_task: Any = None  # the backward pass that is running, the innermost one
-    unusual_leaves: bool = False  # whether a leaf is marked when it is made: in inference mode, or for an observer
+    births: bool = False  # whether it is noted where each leaf is made: inside of `vmap` (batching.py)
+    unusual_leaves: bool = False  # whether a leaf is marked when it is made: by one of the three
     observer: Any = None  # receives every step of recording and of backward passes; None for nobody
     multithreading: bool = True  # a flag that programs for PyTorch set; the engine ignores it
 
@@ -71,7 +72,7 @@ class ThreadState(local):
 
     def update(self) -> None:
         """Enter in `UNUSUAL.modes` whether this thread has a mode on. Call it after changing one of the fields."""
-        self.unusual_leaves = self.inference or self.observer is not None
+        self.unusual_leaves = self.inference or self.observer is not None or self.births
         UNUSUAL.set(id(self.key), self.unusual_leaves or not self.grad_enabled or self.saved_tensors_hooks or
                     self.dispatch_modes)
 

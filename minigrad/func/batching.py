@@ -22,10 +22,10 @@ import numpy as np
 
 from minigrad._base.nested import mapped
 from minigrad._base.warnings import warn
-from minigrad.autograd.forward_ad import BORN, carrying, replaced, tensors_in
+from minigrad.autograd.forward_ad import BORN, carrying, keep, replaced, tensors_in
 from minigrad.backends import batched_rules
 from minigrad.backends.batched import CURRENT, DYNAMIC, RULES, Batched, Level, NoRule, batched_at, innermost, make_ready
-from minigrad.core import LOCAL, Node, Tensor, counter_of, record1
+from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, counter_of, record1
 from minigrad.core.tensor import next_sequence_nr
 from minigrad.func.levels import entered_on_stack
 from minigrad.func.whole_ops import WHOLE_OPS
@@ -144,13 +144,28 @@ def entering(size: int, randomness: str) -> Iterator[Level]:
     before = CURRENT.inside
     level = Level(size, before[-1] if before else None, randomness, next_sequence_nr())
     LIFTING.need(1)
-    CURRENT.inside = (*before, level)
+    CURRENT.inside, LOCAL.births = (*before, level), True
+    LOCAL.update()
     try:
         with entered_on_stack(level) if randomness != OF_PASSES else nullcontext():
             yield level
     finally:
-        CURRENT.inside = before
+        CURRENT.inside, LOCAL.births = before, bool(before)
+        LOCAL.update()
         LIFTING.need(-1)
+
+
+def note_leaf(marked: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
+    """What becomes of a new leaf, and inside of which level it was made: it may require grad later."""
+    def note(leaf: Tensor) -> None:
+        marked(leaf)
+        if CURRENT.inside:
+            keep(BORN, id(leaf), leaf, CURRENT.inside[-1].born)
+
+    return note
+
+
+UNUSUAL.on_new_leaf = note_leaf(UNUSUAL.on_new_leaf)
 
 
 def is_inside(tensor: Tensor, level: Level) -> bool:

@@ -16,4 +16,4 @@ const shared = {
 await build({ ...shared, entryPoints: ["src/widget.ts"], format: "esm", outfile: `${target}inspector.js` });
 await build({ ...shared, entryPoints: ["src/card.ts"], format: "esm", outfile: `${target}card.js` });
 await build({ ...shared, entryPoints: ["src/standalone.ts"], format: "iife", outfile: `${target}player.js` });
-await build({ ...shared, entryPoints: ["src/page/apart.css"], outfile: `${target}inspector.css` });
+await build({ ...shared, entryPoints: ["src/style.css"], outfile: `${target}inspector.css` });
