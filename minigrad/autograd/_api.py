@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, overload
 
-from minigrad.backends.batched import CURRENT, in_batches
+from minigrad.backends.batched import in_batches
 from minigrad.core import Tensor
 from minigrad.core.arguments import inputs_of, sequence_of
 from minigrad.core.engine import execute, start_grads
 
 __all__ = ["backward", "batched", "grad", "run_backward"]
 
-IN_A_BATCH = ("backward() called inside torch.vmap. This is not supported, please call backward() outside torch.vmap or "
-              "instead use torch.autograd.grad inside torch.vmap")
 TensorOrTensors = Any  # a tensor, a GradientEdge, or a sequence of them; inputs may also be a dict with such values
 
 
@@ -25,10 +23,8 @@ def backward(tensors: TensorOrTensors, grad_tensors: TensorOrTensors | None = No
 
     `grad_tensors`: for each of `tensors` the vector of the vector-Jacobian product, of the same shape (None: 1, for a
     tensor of one element). The other arguments are those of `Tensor.backward`. Raises RuntimeError as
-    `Tensor.backward`; if `grad_tensors` and `grad_variables` are both given and differ; inside of a batch of passes.
+    `Tensor.backward`; if `grad_tensors` and `grad_variables` are both given and differ.
     """
-    if CURRENT.inside:
-        raise RuntimeError(IN_A_BATCH)
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:

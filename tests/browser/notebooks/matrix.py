@@ -36,7 +36,8 @@ TEXT = """# Which notebooks the widgets work in
 
 A link leads to the test that tries it. "By hand" was tried in Chromium on 29 November 2026.
 
-- **nbclassic** has a style for every drawing, which reaches ours: the chart of the bytes held is thousands of pixels high.
+- **nbclassic** has a style for every drawing, which reaches ours: the chart of the bytes held is thousands of pixels
+  high.
 - **marimo.** `predict`, `reveal` and `recall` show cards. `marimo convert` leaves out the picture that a lesson
   attaches to its text; the inspector above it is there.
 - **VS Code** is untried, for want of one that a test can drive. Its Jupyter extension loads a widget's library from a

@@ -71,6 +71,33 @@ def in_a_level(m):
         return forward(m, lambda x: x * 2)
 
 
+def made_inside(m, make):
+    """What an inner `grad` finds by a leaf that the function makes for itself."""
+    def f(x):
+        with m.enable_grad():
+            leaf = make(m)
+            return x * m.autograd.grad((leaf * leaf).sum(), leaf)[0]
+
+    x = m.ones(3, requires_grad=True)
+    y = x * x
+    y.register_hook(f)
+    return (m.func.vmap(f)(m.ones(2, 3)), m.func.jacfwd(f)(m.ones(3)), forward(m, f, m.ones(3)),
+            m.autograd.grad(y, x, m.eye(3), is_grads_batched=True))
+
+
+def again(m):
+    """A backward that computes again what it differentiates."""
+    def backward(g, x):
+        with m.enable_grad():
+            x = x.detach().requires_grad_()
+            return m.autograd.grad(x * x, x, g)[0]
+
+    square = function(m, backward, lambda x: x * x).apply
+    return (m.autograd.grad(square(x := leaf(m)), x, m.arange(12.0).reshape(4, 3), is_grads_batched=True),
+            jacobian(m, square), m.autograd.gradcheck(square, (leaf(m, 0.3, 2.0, dtype=m.float64),),
+                                                      check_batched_grad=True))
+
+
 PROGRAMS = {
     "a custom Function": lambda m: through(m, double),
     "one of a custom Function": lambda m: through(m, lambda g, _: function(m, double).apply(g), create_graph=True),
@@ -97,6 +124,10 @@ PROGRAMS = {
     "by columns, integers": lambda m: forward(m, lambda x: x * 2, m.tensor([1, 2])),
     "by columns, no tensor": lambda m: forward(m, lambda x: 2),
     "by columns in a level": in_a_level,
+    "a leaf of ones inside": lambda m: made_inside(m, lambda m: m.ones(3, requires_grad=True)),
+    "a leaf of numbers inside": lambda m: made_inside(m, lambda m: m.tensor([1.0, 2.0, 3.0], requires_grad=True)),
+    "a parameter inside": lambda m: made_inside(m, lambda m: m.nn.Parameter(m.ones(3))),
+    "computed again": again,
 }
 
 
