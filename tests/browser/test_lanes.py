@@ -90,7 +90,7 @@ def test_who_waits_for_whom(notebook: Page, server: Lab, ranks: int) -> None:
     for number, operation in enumerate(found["operations"]):
         calls = [seen["called"] for seen in operation["seen"]]
         said = root.locator(".mg-text").inner_text()
-        late = re.fullmatch(r"bucket (\d+), [\d.]+ kB: rank (\d) was waited for: ([\d.]+) ms; then it ran .*", said)
+        late = re.fullmatch(r"bucket (\d+), [\d.]+ KiB: rank (\d) was waited for: ([\d.]+) ms; then it ran .*", said)
         assert late is not None, said
         assert (int(late[1]), int(late[2])) == (operation["bucket"], calls.index(max(calls)))
         assert float(late[3]) == pytest.approx(max(calls) - min(calls), abs=0.5)
