@@ -150,6 +150,7 @@ def test_the_table_says_what_the_drawing_says(page: Page, opened: Opened) -> Non
     page.keyboard.press("Enter")
     root.focus()
     rows = root.locator(".mg-summary tbody tr")
+    expect(rows).not_to_have_count(0)  # the table is filled once the browser says that it is open
     for step in trace.steps("backward")[:40]:
         assert root.get_attribute("data-step") == str(step)
         wanted = expected.drawn(trace, "backward", step)
