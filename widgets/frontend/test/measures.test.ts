@@ -52,7 +52,7 @@ it("writes what a box did with units, in as many letters as there are, the chose
   expect(inLines(ROW, [21], null)).toEqual(["[2, 16, 32] · 2.7 s"]);
   expect(inLines(ROW, [30, 30], "saved")[0]).toMatch(/^1\.7 MiB/);
   expect(inLines(ROW, [0], null)).toEqual([""]);
-  expect(inWords({ ...ROW, forward: null, backward: null })).toBe("output [2, 16, 32], saved bytes 1.69 MiB, FLOPs of the ops 10.8 MFLOP, parameters 152k, norm of the gradient 0.67");
+  expect(inWords({ ...ROW, forward: null, backward: null })).toBe("output [2, 16, 32], saved bytes 1.69 MiB, FLOPs (estimate) 10.8 MFLOP, parameters 152k, norm of the gradient of the output 0.67");
   expect(middle("transformer.h.0.attn.c_proj.weight", 20)).toBe("transform…roj.weight");
 });
 

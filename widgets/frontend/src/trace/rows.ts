@@ -18,9 +18,9 @@ export const MEASURES = [
   ["forward", "time", "time of the ops"],
   ["backward", "derivative", "time of their derivatives"],
   ["saved", "saved", "saved bytes"],
-  ["flops", "FLOPs", "FLOPs of the ops"],
+  ["flops", "FLOPs", "FLOPs (estimate)"],
   ["parameters", "parameters", "parameters"],
-  ["gradient", "‖∇‖", "norm of the gradient"],
+  ["gradient", "‖∇‖", "norm of the gradient of the output"],
 ] as const;
 export type Measure = (typeof MEASURES)[number][0];
 
