@@ -118,3 +118,12 @@ export function inWords(row: Row): string {
 export function middle(name: string, most: number): string {
   return name.length <= most ? name : `${name.slice(0, Math.floor(most / 2) - 1)}…${name.slice(-Math.ceil(most / 2))}`;
 }
+
+/** A path in fewer letters, its numbers and its last name kept: what is between them is said by its first letter. */
+export function shortened(path: string, most: number): string {
+  const names = path.split(".");
+  for (let at = 0; at < names.length - 1 && names.join(".").length > most; at++) {
+    if (!/^\d+$/.test(names[at] ?? "")) names[at] = (names[at] ?? "").slice(0, 1);
+  }
+  return middle(names.join("."), most);
+}
