@@ -14,7 +14,15 @@ from inspect import signature
 from typing import Any, Protocol, overload, runtime_checkable
 
 from minigrad.recorder import Trace, record
-from minigrad_widgets.doctor.library import READER, check_call, is_tensor, library_of, surroundings, uses_torch
+from minigrad_widgets.doctor.library import (
+    READER,
+    check_call,
+    is_module,
+    is_tensor,
+    library_of,
+    surroundings,
+    uses_torch,
+)
 from minigrad_widgets.inspector.inspector import LENSES, Inspector
 from minigrad_widgets.inspector.results import LOSS_FN, root_of
 from minigrad_widgets.lenses.compiled_step import CompiledStep
@@ -113,8 +121,9 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
         raise TypeError(f"inspect takes a tensor or a function, not {type(what).__name__}{hint}")
     at = len(trace) - 1 if trace.failed() else None
     if any(event["kind"] in ("backward_start", "error") for event in trace.events):
-        return Inspector(trace, step=at)
-    return Inspector(trace, lens="forward", step=max(0, len(trace) - 1))  # the whole forward pass
+        return Inspector(trace, step=at, model=is_module(what))
+    last = max(0, len(trace) - 1)  # the whole forward pass
+    return Inspector(trace, lens="forward", step=last, model=is_module(what))
 
 
 def remedy(what: Any, given: Mapping[str, Any]) -> str:
