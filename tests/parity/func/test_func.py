@@ -52,7 +52,8 @@ def batch_norm(m, f, a):
     """What `vmap` gives for batch norms once they keep no statistics."""
     net = m.nn.Sequential(m.nn.BatchNorm1d(4), m.nn.Sequential(m.nn.BatchNorm1d(4, momentum=None)))
     made = f.replace_all_batch_norm_modules_(net)
-    return m.vmap(net)(m.stack([a * a, a ** 3])).detach(), made is net, list(net.state_dict()), net[1][0].track_running_stats
+    found = m.vmap(net.double())(m.stack([a * a, a ** 3]).double()).detach()
+    return found, made is net, list(net.state_dict()), net[1][0].track_running_stats
 
 
 def tied(m):
