@@ -80,7 +80,8 @@ def test_in_class_a_picture_is_stepped_through_where_there_is_one() -> None:
 
 def test_a_lesson_recalls_lessons_that_stand_above_it_in_the_table() -> None:
     for number, each in lessons().items():
-        recalled = {lesson_of(id) for cell in notebook(each.name).cells for id, _ in CALL["recall"].findall(cell.source)}
+        asked = (CALL["recall"].findall(cell.source) for cell in notebook(each.name).cells)
+        recalled = {lesson_of(id) for found in asked for id, _ in found}
         assert all(ORDER.index(each) < ORDER.index(number) for each in recalled), number
 
 
