@@ -26,8 +26,8 @@ PROJECT = "/".join(REPOSITORY.split("/")[-2:])
 ASK_FOR_SHEETS = f"import sys\nsys.path.append({str(ROOT)!r})\nfrom website.sheets import show_sheets\nshow_sheets()"
 TO_BINDER = '<p class="needs-python">This needs Python: <a href="{launch}">solve it in Binder</a>.</p>'
 STILL_NOTE = "*If nothing runs where you read this"  # it stands above the still picture of a lesson
-RUN_AND_CLICK = re.compile(r"Run the next cell \(Shift\+Enter\),\s+click the picture")
-CLICK = "Click the picture below"  # what has been run needs no Shift+Enter
+RUN_AND_CLICK = re.compile(r"Run the next cell \(Shift\+Enter\),\s+click the picture(,(?: then| and)? press\s+→)?")
+CLICK, OR_TAP = "Click the picture below", " (or tap its forward button)"  # what has been run needs no Shift+Enter
 TO_HEADING = re.compile(r"(\]\([\w.]*#)(\S+)(\)(?=[.,\s]|$))", re.MULTILINE)  # a link to a heading as JupyterLab has it
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
@@ -61,10 +61,15 @@ def _run_lesson(path: Path) -> Notebook:
         if cell.pop("attachments", None):
             cell.source = cell.source.partition(STILL_NOTE)[0].rstrip()
         if cell.cell_type == "markdown":
-            cell.source = RUN_AND_CLICK.sub(CLICK, cell.source)
+            cell.source = without_keys(cell.source)
             cell.source = TO_HEADING.sub(lambda link: link[1] + slugify(link[2]) + link[3], cell.source)
     notebook.cells.append(new_code_cell(ASK_FOR_SHEETS))
     return run(notebook, path.parent)
+
+
+def without_keys(text: str) -> str:
+    """What to do with a picture on a page that has been run, and that may be read on a phone, which has no keys."""
+    return RUN_AND_CLICK.sub(lambda told: f"{CLICK}{told[1]}{OR_TAP}" if told[1] else CLICK, text)
 
 
 def _make_answerable(notebook: Notebook, launch: str, lesson: str, here: str) -> None:
