@@ -81,10 +81,14 @@ function playUnattended(el: HTMLElement): void {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   const timer = setInterval(() => {
     const next = el.querySelector<HTMLButtonElement>(".mg-onward");
-    if (next?.ariaDisabled === "true") clearInterval(timer);
+    if (next?.ariaDisabled === "true") stop();
     else next?.click();
   }, PAUSE);
-  for (const touch of ["pointerdown", "keydown"]) el.addEventListener(touch, () => clearInterval(timer), { once: true, capture: true });
+  const stop = (): void => {
+    clearInterval(timer);
+    el.removeAttribute("data-minigrad-plays");
+  };
+  for (const touch of ["pointerdown", "keydown"]) el.addEventListener(touch, stop, { once: true, capture: true });
 }
 
 /** In a page that is one inspector, its keys work before anything has the focus. */
