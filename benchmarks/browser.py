@@ -1,10 +1,10 @@
 """How fast is an inspector in a browser? `python -m benchmarks.browser [--out FILE] [--quick]`.
 
-Opens exported pages of 200, 2,000, 5,000 and 50,000 nodes in Chromium, with no kernel and the network cut, and takes the time
-of a step: from the key's handler to the updated page, its layout forced. Beside this median stands what a step takes of
-the processor on average, script, styles and layout: on a busy machine the clock counts other programs' turns. A limit
-is broken if both are over it. First paint is the browser's own figure, from the start of the page's loading. Prints all
-rows, writes them to a JSON file; exits with 1 if a limit is broken.
+Opens exported pages of 200, 2,000, 5,000 and 50,000 nodes in Chromium, with no kernel and the network cut. Takes the
+time of a step: from the key's handler to the updated page, its layout forced. Beside this median stands what a step
+takes of the processor on average, script, styles and layout: on a busy machine the clock counts other programs' turns.
+A limit is broken if both are over it. First paint is the browser's own figure, from the start of the page's loading.
+Prints all rows, writes them to a JSON file; exits with 1 if a limit is broken.
 
 `--quick` measures next to nothing and knows no limits: it is for testing this file.
 """
