@@ -18,6 +18,7 @@ exclude_patterns = ["README.md"]
 
 html_theme = "furo"
 html_title = "minigrad"
+html_favicon = "static/favicon.svg"
 html_static_path = ["static", "../widgets/minigrad_widgets/static"]
 html_css_files = ["inspector.css", "site.css"]
 html_show_sourcelink = False

@@ -28,6 +28,7 @@ TO_BINDER = '<p class="needs-python">This needs Python: <a href="{launch}">solve
 STILL_NOTE = "*If nothing runs where you read this"  # it stands above the still picture of a lesson
 RUN_AND_CLICK = re.compile(r"Run the next cell \(Shift\+Enter\),\s+click the picture")
 CLICK = "Click the picture below"  # what has been run needs no Shift+Enter
+ARROWS = re.compile(r"(press|with)\s+→(?:(\s+and|\s+\(and\s+back\s+with)\s+←)?")
 TO_HEADING = re.compile(r"(\]\([\w.]*#)(\S+)(\)(?=[.,\s]|$))", re.MULTILINE)  # a link to a heading as JupyterLab has it
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
@@ -61,10 +62,17 @@ def _run_lesson(path: Path) -> Notebook:
         if cell.pop("attachments", None):
             cell.source = cell.source.partition(STILL_NOTE)[0].rstrip()
         if cell.cell_type == "markdown":
-            cell.source = RUN_AND_CLICK.sub(CLICK, cell.source)
+            cell.source = ARROWS.sub(_or_tap, RUN_AND_CLICK.sub(CLICK, cell.source))
             cell.source = TO_HEADING.sub(lambda link: link[1] + slugify(link[2]) + link[3], cell.source)
     notebook.cells.append(new_code_cell(ASK_FOR_SHEETS))
     return run(notebook, path.parent)
+
+
+def _or_tap(keys: re.Match[str]) -> str:
+    """Say which keys to press and, in place of that on a telephone, which buttons to tap (static/site.css)."""
+    verb, back = keys.groups()
+    taps = f"{verb.replace('press', 'tap')} ▸{f'{back} ◂' if back else ''}{' under it' if verb == 'press' else ''}"
+    return f'<span class="keys">{keys[0]}</span><span class="taps">{taps}</span>'
 
 
 def _make_answerable(notebook: Notebook, launch: str, lesson: str, here: str) -> None:
@@ -103,8 +111,7 @@ def make_live(notebook: Notebook, lesson: str) -> None:
             if model and model["model_module"] == "anywidget":  # others have a text or a picture beside their view
                 html = live(f"{lesson}-{shown}", model["state"], data.get("text/plain", ""))
                 output["data"], shown = {"text/html": html}, shown + 1
-    if shown:
-        notebook.cells.append(new_markdown_cell(player("../_static/")))
+    notebook.cells.append(new_markdown_cell(player("../_static/")))  # without an inspector too: it knows the theme
 
 
 def live(place: str, state: dict[str, Any], text: str, *, plays: bool = False) -> str:

@@ -18,11 +18,11 @@ from minigrad._base.optional import module_getattr
 from minigrad.func import custom_functions as custom_functions
 from minigrad.func import data as data
 from minigrad.func.jacobians import hessian, jacfwd, jacrev
-from minigrad.func.modules import functional_call, stack_module_state
+from minigrad.func.modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from minigrad.func.transforms import grad, grad_and_value, jvp, linearize, vjp
 from minigrad.func.vmap import vmap
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-           "stack_module_state", "vjp", "vmap"]
+           "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap"]
 
 __getattr__ = module_getattr(__name__)

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core import Tensor
+from minigrad.nn.modules.batchnorm import _BatchNorm
 from minigrad.nn.modules.module import Module
 from minigrad.nn.utils.stateless import called_with
 from minigrad.ops.shape.join import stack
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 Tensors = dict[str, Tensor]
 
@@ -22,6 +23,7 @@ def functional_call(module: Module, parameter_and_buffer_dicts: Tensors | Sequen
 
     Args:
         parameter_and_buffer_dicts: by qualified name; or several such dicts. Names that are left out keep their own.
+            A name that the module does not have is an attribute during the call, unless `strict`.
         args: a tuple of arguments of the module, or the only one.
         tie_weights: a tensor that the module holds under several names is replaced under all of them.
         strict: raise RuntimeError if a name is missing or unknown.
@@ -71,3 +73,15 @@ def stacked(states: list[Tensors]) -> Tensors:
         whole = stack(tensors)
         result[name] = whole.detach().requires_grad_() if tensors[0].requires_grad else whole
     return result
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Let all batch norms of a module normalise by each batch, without running statistics; return the module.
+
+    You need it before `vmap`, which refuses to update statistics that the examples share.
+    """
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

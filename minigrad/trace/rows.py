@@ -12,13 +12,16 @@ from minigrad.trace.query import Index, TracedTensor, around
 
 __all__ = ["Row", "Rows", "flops"]
 
-# Ops that only view memory differently, and AccumulateGrad, which computes nothing of a forward pass.
-VIEWS = re.compile(r"(View|Reshape|ReshapeAlias|UnsafeView|T|Transpose|Permute|Expand|Slice|Select|Squeeze|Unsqueeze|"
+# Ops that only view memory differently or copy it, and AccumulateGrad, which computes nothing of a forward pass.
+MOVES = re.compile(r"(View|Reshape|ReshapeAlias|UnsafeView|T|Transpose|Permute|Expand|Slice|Select|Squeeze|Unsqueeze|"
                    r"Alias|Detach|Split|SplitWithSizes|Unbind|AsStrided|Narrow|Unfold|Diagonal|Movedim|Flatten|"
-                   r"Unflatten|AccumulateGrad)(Backward|$)")
-PRODUCT = re.compile(r"(Linear|Mm|Bmm|Matmul|Dot|Mv)(Backward|$)")
+                   r"Unflatten|AccumulateGrad|Clone|Copy|CopySlices|ToCopy|To|Contiguous|Cat|Stack|UnsafeSplit|Repeat|"
+                   r"Embedding|Index|IndexSelect|IndexPut|Gather|Scatter|MaskedFill|MaskedSelect|Where|Flip|Roll|"
+                   r"(Constant|Reflection|Replication)Pad(Nd|\dD))(Backward|$)")
+PRODUCT = re.compile(r"(Linear|Mm|Bmm|Matmul|Dot|Mv|Cdist|EuclideanDist)(Backward|$)")
 ADDED = re.compile(r"(Addmm|Baddbmm|Addmv)(Backward|$)")
 CONVOLUTION = re.compile(r"(Mkldnn|Slow|Cudnn)?Conv")
+RECURRENT = re.compile(r"(Mkldnn|Cudnn|Miopen)Rnn|(Lstm|Gru|Rnn(Tanh|Relu))$")
 
 
 class Row(NamedTuple):
@@ -33,8 +36,9 @@ class Row(NamedTuple):
     saved: int
     """The bytes that were kept for the backward pass. A storage counts once; parameters do not."""
     flops: int
-    """The floating-point operations, estimated by shapes: two for each product and sum of a matrix product or a
-    convolution, one for each entry of the results of all other ops, none for views."""
+    """An estimate of the floating-point operations, by shapes: two for each product and sum of a matrix product, a
+    convolution or a recurrent layer, none for views and copies, and for any other op one for each entry of the largest
+    tensor that it reads or returns."""
     forward_seconds: float | None
     """The time of the ops; None without `record(times=True)`."""
     backward_seconds: float | None
@@ -115,17 +119,40 @@ class Rows:
 
 
 def flops(name: str, record: dict[str, Any], tensors: Sequence[dict[str, Any]]) -> int:
-    """Estimate the floating-point operations of an op by the name of its node and the shapes of its tensors."""
+    """Estimate the floating-point operations of an op by the name of its node and the shapes of its tensors.
+
+    Products of matrices, convolutions and attention count as in `torch.utils.flop_counter`, which counts nothing else.
+    """
     given: list[list[int]] = [tensors[each]["shape"] for each in record["inputs"] if each is not None]
-    results: int = sum(prod(tensors[each]["shape"]) for each in record["outputs"])
-    if VIEWS.match(name):
+    made: list[list[int]] = [tensors[each]["shape"] for each in record["outputs"]]
+    results = prod(made[0]) if made else 0
+    if MOVES.match(name):
         return 0
     if PRODUCT.match(name) and given and given[0]:
         return 2 * results * given[0][-1]
     if ADDED.match(name) and len(given) > 1 and given[-2]:
         return 2 * results * given[-2][-1]
+    if name.startswith("Addbmm") and len(given) > 1:  # the sum of the products of a batch
+        return 2 * prod(given[-2]) * given[-1][-1]
     if CONVOLUTION.match(name) and len(given) > 1:
-        return 2 * results * prod(given[1]) // max(1, given[1][0])
-    if name.startswith("ScaledDotProduct") and len(given) > 1:
-        return 4 * prod(given[0]) * given[1][-2]
-    return results
+        return 2 * _meeting(given[0], given[1], made[0]) * prod(given[1][1:])
+    if name.startswith(("Trilinear", "Bilinear")) and len(given) > 1:
+        return 2 * results * prod(given[1][1:])
+    if RECURRENT.match(name) and given and given[0]:
+        # One layer of Mkldnn, whose state is a matrix too; else the matrices are the weights of all layers.
+        weights = given[1:3] if name.startswith("Mkldnn") else [each for each in given[1:] if len(each) == 2]
+        return 2 * prod(given[0][:-1]) * sum(map(prod, weights))
+    if name.startswith("ScaledDotProduct") and len(given) > 2:
+        return 2 * prod(given[0][:-1]) * given[1][-2] * (given[0][-1] + given[2][-1])
+    return max(map(prod, [*given, *made]), default=0)
+
+
+def _meeting(given: list[int], weight: list[int], made: list[int]) -> int:
+    """How many entries meet the kernels of a convolution: those of its results or, of a transposed one, of its input.
+
+    Only the shapes tell which one it is: a convolution has as many output channels as kernels, a transposed one input
+    channels. Where both are true, a transposed convolution is the one that makes more than it is given.
+    """
+    if given[1 - len(weight)] != weight[0]:
+        return prod(made)
+    return prod(given) if made[1 - len(weight)] != weight[0] else min(prod(given), prod(made))

@@ -196,6 +196,23 @@ Inspector(trace, lens="backward", ask=["grad"])
 # %% id=ledger tags=inspector
 ParameterLedger(trace)
 
+# %% [markdown] id=in-place-intro
+# `.grad` is added to **in place**, so whoever holds the tensor sees it grow. There is one exception. With
+# `create_graph=True` the addition is recorded too, and what a graph may still need must not be overwritten: `.grad`
+# becomes a new tensor. (PyTorch warns about this way of calling `backward`, because it makes a cycle of references.)
+
+# %% id=in-place
+import warnings
+
+for create_graph in (False, True):
+    w, kept = torch.tensor(2.0, requires_grad=True), []
+    for _ in range(2):
+        with warnings.catch_warnings(action="ignore"):
+            (w * w).backward(create_graph=create_graph)
+        kept.append(w.grad)
+    print(f"create_graph={create_graph}: the first shows {kept[0].item():.0f}, w.grad {w.grad.item():.0f};",
+          "the same tensor:", kept[0] is w.grad)
+
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: half a batch, twice
 #

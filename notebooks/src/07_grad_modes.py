@@ -379,9 +379,12 @@ def program(torch):
 
 # %% id=inference tags=raises-exception
 # A stricter mode, for prediction only: no node may ever save what is made in it.
+# (Made under no_grad, `fixed` would be an ordinary tensor, and all three lines would run.)
 with torch.inference_mode():
     fixed = w * 2
 print(fixed.requires_grad, fixed.is_inference())
+print("a sum saves nothing, so it is recorded:", (fixed + w).requires_grad)
+print("a clone is a normal tensor again:      ", (fixed.clone() * w).requires_grad)
 (fixed * w).sum()
 
 # %% [markdown] id=summary-intro tags=section:summary

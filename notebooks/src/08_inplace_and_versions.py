@@ -82,7 +82,7 @@ print("the leaf that w was made of has the gradient:", w.grad_fn.next_functions[
 # ## The version
 #
 # All tensors that share memory share a **version counter**, and every change in place raises it. (There are
-# exceptions, such as `.data`, below, and `.numpy()`.) Look at the last column:
+# exceptions, such as `.data`, below, and `.numpy()`.) PyTorch calls it `w._version`. Look at the last column:
 
 # %% id=card tags=card
 w = torch.tensor([1.0, 2.0])

@@ -133,12 +133,8 @@ table(["", "bytes kept", "nodes that keep something", "last node"],
       [["recorded", *map(str, kept(lambda x: x.exp().sin().tanh().sigmoid()))],
        ["one Function", *map(str, kept(Chain.apply))]])
 
-# %% [markdown] id=keep-intro
-# (The price: its `backward` must compute all of that again. Lesson 10 is about that idea.)
-#
-# Here are two Functions for exp that keep their output in different ways:
-
 # %% id=keep
+# Two Functions for exp, which keep their output in different ways.
 class ExpAttribute(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -153,12 +149,14 @@ class ExpSaved(torch.autograd.Function):
         return y
 
 # %% [markdown] id=belief-ctx tags=belief
+# (The price of the chain: its `backward` must compute all of that again. Lesson 10 is about that idea.)
+#
 # ## A third belief: `ctx.y = y` is as good as `save_for_backward`
 #
 # > "`ctx` is an ordinary object, so I keep what I need as an attribute."
 #
-# Throw each result away, and ask a *weak reference*, which keeps nothing alive, whether it was freed. Meanwhile the
-# garbage collector is switched off:
+# Throw the result of each of the two away, and ask a *weak reference*, which keeps nothing alive, whether it was freed.
+# Meanwhile the garbage collector is switched off:
 
 # %% id=belief-ctx-run tags=refutation,answers:row18
 import gc
@@ -288,7 +286,28 @@ class Same(torch.autograd.Function):
 
 reveal("9.5", Same.apply(x) is x)
 
+# %% id=outputs
+# And what does backward get? This Function has two outputs, and the second is not used.
+class Both(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, n, zeros):
+        ctx.n = n
+        ctx.set_materialize_grads(zeros)
+        return x * n, x + n
+    @staticmethod
+    def backward(ctx, grad, of_unused):
+        print(of_unused, "| wanted:", ctx.needs_input_grad, "| grad mode", torch.is_grad_enabled())
+        return grad * ctx.n, None, None
+
+for zeros, create_graph in ((True, False), (False, True)):
+    y, unused = Both.apply(x, 3.0, zeros)
+    torch.autograd.grad(y, x, create_graph=create_graph)
+
 # %% [markdown] id=inspector-intro tags=section:inspector
+# `backward` gets one gradient for each output: zeros for one that is not used, or None after
+# `ctx.set_materialize_grads(False)`. Grad mode is off in it, as in every backward pass, unless `create_graph=True` asks
+# for a recorded one. `ctx.needs_input_grad` says for each argument whether its gradient is wanted.
+#
 # ## See into `apply`
 #
 # Step through a Function, with the grad-mode ribbon above the slider. Where is grad mode switched off, and where does

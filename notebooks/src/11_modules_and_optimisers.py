@@ -143,7 +143,8 @@ predict("11.2")
 def raises(run):
     try:
         run()
-    except ValueError:
+    except ValueError as error:
+        print(error)
         return True
     return False
 

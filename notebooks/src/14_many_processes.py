@@ -88,6 +88,9 @@ for count in (1, 2):
 # %% [markdown] id=data-note
 # The gradient is the same, and each rank did half of the work. Had both seen the same samples, the second rank would
 # only have repeated what the first one did. So each rank gets its own samples: `DistributedSampler` distributes them.
+#
+# DDP averages over the ranks, which fits a loss that is a mean. With a sum, `.grad` on four ranks would be a quarter of
+# what one process gets from the whole batch.
 
 # %% [markdown] id=belief-differ tags=belief
 # ## A second belief: different losses, different models
@@ -144,6 +147,8 @@ for event in trace.events:
 # the sums and writes them into `.grad`. That is why 1 arrived in the picture, but 2 was printed.
 
 # %% [markdown] id=predict-intro tags=section:predict
+# So `torch.autograd.grad` sends nothing: it runs no `AccumulateGrad`, and returns this rank's own gradients.
+#
 # ## Predict, then run
 #
 # Choose your answer in the first cell, run the second, then choose a reason. Unless the question says otherwise, the
@@ -239,6 +244,23 @@ reveal("14.5", ranks(2, two_passes)[0])
 # - Seeds may differ between ranks, and for dropout they should. The initial weights are always rank 0's.
 # - Whatever changes a weight outside of `optimizer.step()` has to happen on all ranks: clipping to a range, loading a
 #   checkpoint, resetting a layer.
+
+# %% id=skipped
+# The forward pass skips a layer, so the bucket never fills, and the sum is never made. When is it noticed?
+def skips():
+    class Half(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.used, self.skipped = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)
+        def forward(self, x):
+            return self.used(x)
+    model = DDP(Half())   # DDP(Half(), find_unused_parameters=True) looks for skipped layers in each pass
+    model(torch.ones(1, 1)).sum().backward()
+    try:
+        model(torch.ones(1, 1))
+    except RuntimeError as error:
+        return str(error).split(". ")[0]
+print("In the next forward pass:", ranks(2, skips)[0])
 
 # %% [markdown] id=inspector-intro tags=section:inspector
 # ## Who waits for whom

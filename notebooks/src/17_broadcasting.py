@@ -196,8 +196,8 @@ Inspector(trace, lens="backward", ask=["shape"])
 # ## Worked example: sum it back by hand
 #
 # A node applies its formula as if nothing had been broadcast. Then the engine sums what came out, until it has the
-# shape of the input. Here it is by hand, for the product and the sum that you have just seen. Each line ends with
-# what `backward()` found.
+# shape of the input: no node of its own stands for the broadcast. Here it is by hand, for the product and the sum that
+# you have just seen. Each line ends with what `backward()` found.
 
 # %% id=worked tags=worked
 with torch.no_grad():

@@ -93,7 +93,40 @@ print("after: ", v.tolist(), v.grad_fn.name(), "←", v.grad_fn.next_functions[0
 # %% [markdown] id=fixed-note
 # `v` shows new numbers, so its history must be new, too. When you next ask for its `grad_fn`, it is made anew: "take
 # this part of what `y` is now". It works the other way round as well: a change of the view becomes part of the history
-# of its base.
+# of its base, and the view is again a part of that.
+
+# %% id=written-view
+base, w = torch.zeros(3), torch.tensor(5.0, requires_grad=True)
+v = base[1:]
+v.copy_(w)
+print("base:", base.tolist(), base.grad_fn.name())
+print("v:   ", v.tolist(), v.grad_fn.name(), "←", v.grad_fn.next_functions[0][0].name())
+
+# %% [markdown] id=hooks-intro
+# What becomes of a hook when a change in place gives its tensor another node? Each hook below multiplies the gradient
+# that it gets.
+
+# %% id=hooks
+def hook(name, factor):
+    def multiply(grad):
+        print(f"{name}: {grad.item():.0f} becomes {grad.item() * factor:.0f}")
+        return grad * factor
+    return multiply
+
+
+x = torch.tensor(1.0, requires_grad=True)
+y = x * 2
+y.retain_grad()
+y.register_hook(hook("registered before", 10))
+y.mul_(3)
+y.register_hook(hook("registered after", 5))
+y.backward()
+print("y.grad:", y.grad.item(), " x.grad:", x.grad.item())
+
+# %% [markdown] id=hooks-note
+# A hook stays with the value that the tensor had when it was registered: the first gets the gradient of `2x`, after
+# the node of `mul_` has run. `retain_grad` moves on with the tensor, and keeps the gradient of what `y` is at the end,
+# after its hooks.
 #
 # ## Predict, then run
 #

@@ -96,8 +96,23 @@ for dtype in (torch.float32, torch.float16):
 # %% [markdown] id=digits-note
 # The smallest positive number of `float16` is 0.00000006, and less than half of that becomes 0; the largest is 65504.
 # (`bfloat16` has the range of `float32`, so of it the belief is true.) So the weights stay in `float32`, and
-# `torch.autocast` computes in 16 bits. Before backward the loss is multiplied by a large number, the scale, and the
-# gradients are divided by it before the step.
+# `torch.autocast` computes in 16 bits. In which dtype is the gradient of a weight?
+
+# %% id=autocast
+layer = torch.nn.Linear(2, 2)
+with torch.autocast("cpu", torch.float16):
+    out = layer(torch.ones(1, 2))
+out.sum().backward()
+print("output:", out.dtype, " weight:", layer.weight.dtype, " weight.grad:", layer.weight.grad.dtype)
+node = out.grad_fn
+while node is not None:     # the last pair of each node: the way to the weight
+    print(node.name())
+    node = node.next_functions[-1][0] if node.next_functions else None
+
+# %% [markdown] id=autocast-note
+# The weight was cast to 16 bits for the product, and the cast is recorded like any operation. Its node,
+# `ToCopyBackward0`, casts the gradient back to `float32`. But by then it may have become 0. So before backward the loss
+# is multiplied by a large number, the scale, and the gradients are divided by it before the step.
 
 # %% [markdown] id=scaler
 # That is what a **GradScaler** does. It looks for the largest scale that works. If a gradient becomes infinite, it

@@ -6,7 +6,8 @@
 # A model has a hundred layers, and one of them does not learn. You cannot print your way through all of them. Hooks on
 # modules tell you what every layer receives and returns, by its name, and you do not have to change the model.
 #
-# Run the next cell (Shift+Enter), click the picture, and press → until the gradient arrives at the last box.
+# Run the next cell (Shift+Enter), click the picture, and press play (or the space bar) to watch the gradient
+# travel. The End key goes to the last step at once.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -213,8 +214,9 @@ reveal("20.5", net[0].weight.grad is None)
 #
 # A network of ReLUs. Somebody set one bias to -10: all numbers behind it are negative, and the ReLU makes 0 of them.
 #
-# - Press End, and choose **norm of the gradient** as the colour. Which box gets a gradient, and passes on zeros?
-# - Open **summary**. Which layers will never change again? Which of them could still learn, if that ReLU passed
+# - Press End, and choose **gradient per entry** as the colour: the norm, divided by the root of how many entries there
+#   are. Which box gets a gradient, and passes on zeros?
+# - Open **table**. Which layers will never change again? Which of them could still learn, if that ReLU passed
 #   something on?
 
 # %% id=inspector tags=inspector
@@ -223,6 +225,15 @@ nn.init.constant_(net[4].bias, -10.0)
 with record() as trace:
     net(torch.ones(4, 8)).sum().backward()
 Inspector(trace)
+
+# %% id=dies
+for name, p in net.named_parameters():
+    print(f"{name:9} norm of its gradient {p.grad.norm().item():.2g}")
+
+# %% [markdown] id=dies-note
+# It is box 5, the ReLU after the bias. Layers 0, 2 and 4 get only zeros and never change again, and all three could
+# learn if that ReLU passed something on. Layer 6 is the trap: it does get a gradient, but what comes **in** is 0, and
+# the gradient of a weight is a product with what came in. So of layer 6 only the bias learns.
 
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: what every layer returns, by name
@@ -328,18 +339,29 @@ def program(torch):
 # %% [markdown] id=summary-intro tags=section:summary
 # ## Summary
 #
-# How much of the gradient at the last layer is left at the first, for 2, 6 and 12 layers in between?
+# How much of the gradient at the output of the last layer is left at the output of the first, with 2, 6 and 12 hidden
+# layers? In the last row the weights are set by `nn.init.kaiming_normal_`, which is made for ReLUs.
 
 # %% id=summary tags=summary
-def left(activation, depth):
-    net = deep(activation, depth)
-    net(torch.ones(4, 8)).sum().backward()
-    return f"{(net[0].weight.grad.norm() / net[-1].weight.grad.norm()).item():.1g}"
+def left(activation, depth, start=None):
+    net, norms = deep(activation, depth), []
+    for layer in net[::2]:
+        if start:
+            start(layer.weight)
+        layer.register_full_backward_pre_hook(lambda layer, grads: norms.append(grads[0].norm().item()))
+    net(torch.ones(4, 8, requires_grad=True)).sum().backward()
+    return f"{norms[-1] / norms[0]:.1g}"
 
 
-kinds = (nn.Sigmoid, nn.Tanh, nn.ReLU)
+rows = {"Sigmoid": [nn.Sigmoid], "Tanh": [nn.Tanh], "ReLU": [nn.ReLU],
+        "ReLU, kaiming_normal_": [nn.ReLU, lambda w: nn.init.kaiming_normal_(w, nonlinearity="relu")]}
 table(["activation", "2", "6", "12"],
-      [[kind.__name__, *(left(kind, depth) for depth in (2, 6, 12))] for kind in kinds])
+      [[name, *(left(kind, depth, *start) for depth in (2, 6, 12))] for name, (kind, *start) in rows.items()])
+
+# %% [markdown] id=fades-note
+# Why does it fade with ReLUs, whose slope is 1? Where their input is negative, the slope is 0: that drops about half of
+# the entries. And the weights that `nn.Linear` starts with are small: each layer leaves about 0.6 of the norm.
+# `kaiming_normal_` starts with larger ones, to make up for both.
 
 # %% [markdown] id=next
 # **A module hook** sees what passes through a layer, on the way forth and back, and what it returns goes on in the

@@ -253,6 +253,18 @@ def forward_hvp(f, x, v):
 
 check.forward_hvp(forward_hvp)
 
+# %% [markdown] id=tangent-intro
+# It works the other way round as well. A tangent is computed by operations, which are recorded if an input requires
+# grad, so a backward pass can start from the tangent: **reverse over forward**.
+
+# %% id=tangent
+x = torch.tensor(3.0, requires_grad=True)
+with forward_ad.dual_level():
+    dual = forward_ad.make_dual(x, torch.tensor(5.0))
+    change = forward_ad.unpack_dual(dual ** 3).tangent
+print("how fast x³ changes, 3x² · 5:", change.item())
+print("the slope of that,    6x · 5:", torch.autograd.grad(change, x)[0].item())
+
 # %% [markdown] id=cost-intro
 # ## Which direction is cheaper?
 #

@@ -187,8 +187,7 @@ window.read = (() => {
   function small(root, least = 11, window = EVERYWHERE) {
     const roots = Array.isArray(root) ? root : [root];
     return roots.flatMap((each) => texts(each, window)).flatMap(({ element, words }) => {
-      // A map has no letters; the lanes of eight ranks, which no lesson shows, have bars of 11 pixels.
-      if (element.matches(".mg-map, [data-many] b")) return [];
+      if (element.matches(".mg-map")) return []; // it has no letters
       const to = element.closest("svg") ? element.getScreenCTM() : null;
       const size = parseFloat(getComputedStyle(element).fontSize) * (to ? Math.hypot(to.a, to.b) : 1);
       return size < least - 0.01 ? [`“${words}” ${size.toFixed(1)} pixels`] : [];

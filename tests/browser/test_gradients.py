@@ -270,7 +270,7 @@ def test_costs_shade_the_boxes_and_the_summary_lists_them(seen: Page, axe: Axe) 
     assert root.locator(".mg-memory .mg-kind").first.inner_text().startswith("saved")
     choice = root.locator(".mg-colour select")
     assert choice.locator("option:not([disabled])").all_inner_texts() == [
-        "none", "saved bytes", "FLOPs of the ops", "parameters", "gradient per entry"]
+        "none", "saved bytes", "FLOPs (estimate)", "parameters", "gradient per entry"]
     choice.select_option("flops")
     root.locator(".mg-graph.mg-costs").wait_for()
     turn(root.locator(".mg-summary"))

@@ -72,7 +72,8 @@ def drawn(server: Lab, ranks: int) -> Any:
 def test_lanes_can_be_read_by_everybody(seen: Page, axe: Axe, ranks: int) -> None:
     root = lanes(seen, ranks)
     turn(root.locator("details"))  # the step on other ranks
-    wrong = {name: root.evaluate(f"root => read.{name}(root)") for name in ("overlaps", "outside", "spilled", "faint")}
+    wrong = {name: root.evaluate(f"root => read.{name}(root)") for name in ("overlaps", "outside", "spilled", "small")}
+    wrong["faint"] = root.evaluate("root => read.faint(root, root.closest('.jp-Notebook').getBoundingClientRect())")
     wrong["axe"] = axe(seen, RANKS.index(ranks))
     turn(root.locator("details"))
     assert {name: found for name, found in wrong.items() if found} == {}

@@ -25,7 +25,7 @@ from tests.widgets.rank_traces import rank_of
 
 WIDTHS = (480, 768, 1200, 1600)
 ROWS = """rows => rows.filter(row => row.dataset.box >= 0 && row.dataset.state !== 'unknown').map(row =>
-  [row.dataset.box, row.getAttribute("aria-current"), row.cells[1].innerText.split(", ")[0],
+  [row.dataset.box, row.getAttribute("aria-current"), row.cells[1].innerText.split(/, | [■□]/)[0],
    row.querySelector(".mg-pending").innerText])"""
 
 

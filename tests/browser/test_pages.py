@@ -54,6 +54,16 @@ SIDES = """elements => elements.map(element => element.getBoundingClientRect()).
 LETTERS = """texts => texts.filter(text => text.textContent && text.getClientRects().length && text.checkVisibility())
   .map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"""
 SETTLED = """root => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"""
+# Whether each column of numbers is seen whole, or covered by the shadow and the strip of the two that stay in sight.
+WHOLE = """() => {
+  const heads = [...document.querySelectorAll('.mg-summary thead tr > *')];
+  const sides = heads.map(head => head.getBoundingClientRect()), [left, right] = [sides[0].right, sides.at(-1).left];
+  const shadow = parseFloat(getComputedStyle(heads[0]).boxShadow.match(/(-?[\\d.]+)px/)[1]);
+  const strip = parseFloat(getComputedStyle(heads.at(-1), '::before').width);
+  return sides.slice(1, -2).every(each =>
+    (each.left > left - 2 || each.right < left + 2 || each.right <= left + shadow + 1) &&
+    (each.left > right - 2 || each.right < right + 2 || each.left >= right - strip - 1));
+}"""
 Sides = list[list[float]]
 
 
@@ -345,6 +355,50 @@ def test_the_table_has_its_gradients_in_sight(page: Page, opened: Opened, width:
     [body] = root.locator(".mg-summary > .mg-nodelist-body").evaluate_all(SIDES)
     assert max(right for _, right, _, _ in cells.evaluate_all(SIDES)) <= body[1] + 1
     assert root.locator(".mg-summary tbody th[title*='a_long_name_of_a_layer_that_nobody_shortened']").count()
+
+
+@pytest.mark.parametrize("width", [640, 800])
+def test_no_number_of_the_table_is_cut(page: Page, opened: Opened, width: int) -> None:
+    """A column of which there is room for a part is not shown, wherever the table is scrolled to."""
+    page.set_viewport_size({"width": width, "height": 600})
+    root = mapped(opened)
+    root.locator(".mg-summary > summary").click()
+    body = root.locator(".mg-summary > .mg-nodelist-body")
+    expect(body.locator("tbody tr").first).to_be_visible()
+    [row, *_], [sides] = body.locator("tbody tr").evaluate_all(SIDES), body.evaluate_all(SIDES)
+    assert (sides[3] - row[2]) / 25 >= 6  # rows in view
+    assert body.evaluate("body => body.scrollWidth > body.clientWidth")
+    for left in (0, 30, 60, 90, 120):
+        body.evaluate("(body, left) => { body.scrollLeft = left; }", left)
+        page.wait_for_function(WHOLE)
+
+
+def test_names_in_a_search_can_be_told_apart(page: Page, opened: Opened) -> None:
+    """The number of a layer stays, however deep it is, and no name is cut off by its column."""
+    page.set_viewport_size({"width": 800, "height": 600})
+    model: nn.Module = nn.Sequential(*(nn.Linear(2, 2) for _ in range(12)))
+    for name in ("feed_forward", "transformer_layer", "encoder_of_the_model"):
+        model = nn.Sequential(OrderedDict({name: model}))
+    root = opened(inspect(model, torch.ones(1, 2)))
+    root.locator(".mg-summary > summary").click()
+    root.locator(".mg-filter").fill("weight")
+    names = root.locator(".mg-summary tbody th button")
+    expect(names).to_have_count(12)
+    assert [name.split(".")[-2:] for name in names.all_inner_texts()] == [[str(at), "weight"] for at in range(12)]
+    assert names.evaluate_all("""names => names.every(name =>
+        name.getBoundingClientRect().right <= name.closest('th').getBoundingClientRect().right)""")
+
+
+def test_keys_work_before_the_first_click(page: Page, opened: Opened) -> None:
+    root = opened(Inspector(blocks(False)))
+    root.evaluate("root => root.blur()")
+    first = root.get_attribute("data-step")
+    page.keyboard.press("End")
+    expect(root.locator("output.mg-text")).to_contain_text("backward ends")
+    page.keyboard.press("Home")
+    expect(root).to_have_attribute("data-step", first or "")
+    page.keyboard.press("ArrowRight")
+    expect(root).not_to_have_attribute("data-step", first or "")
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)

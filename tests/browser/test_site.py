@@ -94,6 +94,8 @@ def test_a_number_is_dragged_in_the_first_screen(site: Path, offline: tuple[Page
     root = page.locator(".live .mg-root").first
     w, loss = root.locator("svg [aria-label=w]"), root.locator(".mg-result")
     expect(loss).to_have_text("loss = 4")
+    if width > 400:  # a telephone shows a part of the picture, and scrolls
+        assert root.locator(".mg-values").evaluate("pane => pane.scrollWidth <= pane.clientWidth")
     for seen in (w, loss):
         place = seen.bounding_box()
         assert place is not None and place["y"] + place["height"] <= height, place
@@ -138,6 +140,19 @@ def test_the_first_page_has_each_lesson_once_with_its_picture(site: Path, offlin
         expect(picture).to_have_js_property("complete", True)
         assert picture.evaluate("picture => picture.naturalWidth") > 0
     assert wrong == []
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_a_telephone_is_told_of_buttons(site: Path, browser: Browser, touch: bool) -> None:
+    context = browser.new_context(offline=True, viewport={"width": 390, "height": 844}, has_touch=touch,
+                                  is_mobile=touch)
+    page = context.new_page()
+    page.goto((site / "lessons" / "01_tensors_and_leaves.html").as_uri(), wait_until="load")
+    said = page.locator("article p:has(> .keys)").first
+    expect(said).to_contain_text("then tap ▸ under it" if touch else "then press →", use_inner_text=True)
+    assert page.locator(f"article .{'keys' if touch else 'taps'}:visible").count() == 0
+    assert page.locator(f"article .{'taps' if touch else 'keys'}:visible").count() == 3
+    context.close()
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

@@ -69,13 +69,13 @@ full path of the nbgrader beside its own Python if that environment is not activ
 their lessons, one line for each answer with its time. Without a folder `.minigrad`, as in nbgrader assignments, it
 lasts until the kernel stops.
 
-**What your class made of it.** Let students hand in their folder, with their consent, as it is or as a .zip, and run
-`minigrad lessons collect HANDED-IN`. It copies each student's `progress.jsonl` and nothing else into `class/progress`,
-and writes a page into `class/report` for each lesson that somebody has begun: how long it took, how often each wrong
-prediction was made and the thought behind it, how exercises failed, and what was remembered later. The pages name
-nobody; `--names` adds a table by student. A file that cannot be read and a student without a file are each reported in
-one line; with `--roster FILE`, a name on each line, so are those who handed nothing in.
-`minigrad lessons report DIR` writes the pages again, from files that you have.
+**What your class made of it.** Let students hand in their folder, with their consent, as it is or as a .zip, each under
+the student's name, and run `minigrad lessons collect HANDED-IN`. It copies each student's `progress.jsonl` and nothing
+else into `class/progress`, and writes a page into `class/report` for each lesson that somebody has begun: how long it
+took, how often each wrong prediction was made and the thought behind it, how exercises failed, and what was remembered
+later. The pages name nobody; `--names` adds a table by student. A file that cannot be read and a student without a file
+are each reported in one line; with `--roster FILE`, a name on each line, so are those who handed nothing in. `minigrad
+lessons report DIR` writes the pages again, from files that you have.
 
 **Errors.** When a cell raises an error, a lesson shows the student's lines and the line that raised it. The library's
 frames in between are left out; `%debug` has them.
@@ -93,8 +93,9 @@ allow full screen, it fills the window.
 ## The lessons
 """
 ORDER = """
-Each lesson has recall questions about the lessons one, two and four before it, so take them in order. The page of each
-lesson has a plan for a session of 90 minutes in class; what is not finished of the exercises is homework.
+Almost every lesson asks from memory about lessons that stand above it in the table, so take them in its order, which
+is not that of their numbers. The page of each lesson has a plan for a session of 90 minutes in class; what is not
+finished of the exercises is homework.
 """
 
 SESSION = 90  # minutes
@@ -114,6 +115,8 @@ HEADED = {
     "Summary": (4, "Each writes down one thing that they had thought otherwise. Collect these."),
 }
 SHOWN = 6, "Step through it on the wall; before each step somebody says what comes next."
+RUN = 6, "Run its cells on the wall, one by one; before each, somebody says what it will print."
+TOLD = 2, "Read it aloud."
 
 # These answer no question of the list.
 PROJECTS = {
@@ -165,7 +168,8 @@ def in_class(part: Part) -> tuple[int, str]:
     for kind, count in part.holds.items():
         minutes, doing = HELD[kind]
         return minutes * count, doing
-    return next((each for heading, each in HEADED.items() if heading in part.heading), SHOWN)
+    other = SHOWN if part.inspector else RUN if part.runs else TOLD
+    return next((each for heading, each in HEADED.items() if heading in part.heading), other)
 
 
 def session(lesson: Lesson) -> list[str]:

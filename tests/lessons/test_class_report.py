@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 import shutil
+import zipfile
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -219,3 +220,79 @@ def test_collecting_where_nothing_is_says_so(tmp_path: Path, capsys: Capture) ->
     assert not (tmp_path / "class").exists()
     assert main(["lessons", "collect", str(tmp_path / "nowhere")]) == 1
     assert "There is no folder" in capsys.readouterr().err
+
+
+def _collected(handed_in: Path, target: Path, capsys: Capture) -> tuple[dict[str, str], str]:
+    """What was collected of each student, and what was said about the others."""
+    main(["lessons", "collect", str(handed_in), "--to", str(target)])
+    files = target / "progress"
+    return {each.name: (each / "progress.jsonl").read_text() for each in files.iterdir()} if files.exists() else {}, \
+        capsys.readouterr().err
+
+
+def _note(minute: int) -> str:
+    return json.dumps({"kind": "recall", "id": "q0.1", "how": "right", "said": "", "at": minute}) + "\n"
+
+
+def _zip(file: Path, **files: str | bytes) -> None:
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("__", "/") + (".jsonl" if isinstance(content, str) else ".zip"), content)
+
+
+def test_a_folder_and_a_zip_of_one_name_are_one_student(tmp_path: Path, capsys: Capture) -> None:
+    class_ = tmp_path / "handed-in"
+    for name in ("ada", "ben"):
+        (class_ / name).mkdir(parents=True)
+        (class_ / name / "progress.jsonl").write_text(_note(1) + _note(2))
+    _zip(class_ / "ada.zip", progress=_note(1))
+    _zip(class_ / "ben.zip", progress=_note(3))
+    held, said = _collected(class_, tmp_path / "class", capsys)
+    assert held == {"ada": _note(1) + _note(2)}
+    assert "ben: there are different progress files, ben/progress.jsonl and ben.zip/progress.jsonl. If" in said
+
+
+def test_a_zip_in_a_students_folder_is_opened(tmp_path: Path, capsys: Capture) -> None:
+    class_ = tmp_path / "handed-in"
+    (class_ / "ada" / "submission").mkdir(parents=True)
+    _zip(class_ / "ada" / "submission" / "mine.zip", **{"minigrad-lessons__.minigrad__progress": _note(1)})
+    _zip(tmp_path / "inner.zip", progress=_note(2))
+    _zip(class_ / "ben.zip", lessons=(tmp_path / "inner.zip").read_bytes())
+    assert _collected(class_, tmp_path / "class", capsys) == ({"ada": _note(1), "ben": _note(2)}, "")
+
+
+def test_a_file_is_known_by_its_name(tmp_path: Path, capsys: Capture) -> None:
+    class_ = tmp_path / "handed-in"
+    class_.mkdir()
+    for name in ("ada.jsonl", "progress.jsonl", "ben.tar.gz"):
+        (class_ / name).write_text(_note(1))
+    held, said = _collected(class_, tmp_path / "class", capsys)
+    assert held == {"ada": _note(1)}
+    assert said.splitlines() == [
+        "minigrad: ben.tar.gz: left out. If it is packed, unpack it into a folder with the student's name",
+        "minigrad: progress.jsonl: left out, it does not say whose it is. Name it after the student"]
+
+
+def test_one_zip_of_all_is_nobodys(tmp_path: Path, capsys: Capture) -> None:
+    class_ = tmp_path / "handed-in"
+    class_.mkdir()
+    _zip(class_ / "all.zip", ada__progress=_note(1), ben__progress=_note(2))
+    held, said = _collected(class_, tmp_path / "class", capsys)
+    assert held == {} and "all: there are different progress files, all.zip/ada/progress.jsonl and all.zip/ben" in said
+    assert "give each a folder of their own" in said
+    held, said = _collected(class_ / "all.zip", tmp_path / "class", capsys)
+    assert held == {} and "all.zip is a file. Unpack it, and name the folder" in said
+
+
+def test_who_is_left_of_an_earlier_run_is_not_counted_again(tmp_path: Path, capsys: Capture) -> None:
+    first, second, target = tmp_path / "first", tmp_path / "second", tmp_path / "class"
+    for class_, names in ((first, ("ada", "ben")), (second, ("ada",))):
+        class_.mkdir()
+        for name in names:
+            (class_ / f"{name}.jsonl").write_text(_note(1) if class_ == first else _note(1) + _note(2))
+    assert _collected(first, target, capsys)[1] == ""
+    held, said = _collected(second, target, capsys)
+    assert held == {"ada": _note(1), "ben": _note(1)}, "nothing may be written"
+    assert f"{target / 'progress'} has progress files of an earlier run, of ben, which would be counted too." in said
+    shutil.rmtree(target / "progress" / "ben")
+    assert _collected(second, target, capsys) == ({"ada": _note(1) + _note(2)}, "")

@@ -9,13 +9,17 @@ import pytest
 import yaml
 
 import minigrad
+from minigrad_lessons.bank import lesson_of
 from minigrad_lessons.folder import shipped
+from minigrad_lessons.lint import CALL
+from minigrad_lessons.path import ORDER
 from minigrad_lessons.questions import CLAIMS, IN_SHORT, OPEN, QUESTIONS
 from minigrad_lessons.teaching.course import lessons
 from tests.groups import has_torch, require
 from tests.lessons import questions_page, teaching_page
 from tests.lessons.answers import KEYS
 from tests.lessons.claims import CONTRADICTED
+from tests.lessons.play import lesson as notebook
 
 
 def test_every_question_has_its_cell_but_for_those_that_are_listed_as_open() -> None:
@@ -65,6 +69,20 @@ def test_a_page_for_teachers_spends_the_minutes_that_the_lesson_states() -> None
     for lesson in lessons().values():
         assert sum(part.minutes for part in lesson.parts) == lesson.minutes > 0
         assert lesson.count("predictions") == len(lesson.asked) and all(lesson.asked.values())
+
+
+def test_in_class_a_picture_is_stepped_through_where_there_is_one() -> None:
+    told = {part.heading: teaching_page.in_class(part) for lesson in lessons().values() for part in lesson.parts}
+    assert told["See the mode"] == teaching_page.SHOWN
+    assert told["Real data"] == teaching_page.RUN
+    assert told["What is left"] == teaching_page.TOLD
+
+
+def test_a_lesson_recalls_lessons_that_stand_above_it_in_the_table() -> None:
+    for number, each in lessons().items():
+        asked = (CALL["recall"].findall(cell.source) for cell in notebook(each.name).cells)
+        recalled = {lesson_of(id) for found in asked for id, _ in found}
+        assert all(ORDER.index(each) < ORDER.index(number) for each in recalled), number
 
 
 def test_the_link_for_students_opens_a_lesson_and_the_values_are_yaml() -> None:

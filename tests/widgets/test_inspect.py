@@ -13,6 +13,7 @@ from traitlets.config import Config
 import minigrad as torch
 from minigrad import nn
 from minigrad_widgets import Inspector, inspect, load_ipython_extension
+from minigrad_widgets.inspector.inspect import KEPT
 
 
 def kinds(inspector: Inspector) -> list[str]:
@@ -95,11 +96,24 @@ def test_a_result_without_a_graph_says_so_after_its_forward_pass() -> None:
     assert "The result has no graph, so there is no backward pass to show" in inspector.text
 
 
-def test_the_graph_is_kept_without_a_word_of_it() -> None:
+def test_a_graph_that_was_there_is_kept_which_a_note_says() -> None:
     loss = (torch.ones(2, requires_grad=True) ** 2).sum()
     inspector = inspect(loss)
     assert "retain_graph" not in inspector._trace.text()
+    assert inspector._trace.notes == [{"text": KEPT, "where": "by inspect", "count": 1}]
     loss.backward()
+    features = nn.Linear(2, 2)(torch.ones(1, 2)).exp()
+    trace = inspect(nn.Linear(2, 1), features)._trace  # its graph goes on outside the call
+    assert KEPT in [note["text"] for note in trace.notes]
+    features.sum().backward()
+
+
+def test_a_graph_that_the_call_made_lets_go_of_what_it_saved() -> None:
+    inspector = inspect(lambda x: (x.exp() ** 2).sum(), torch.ones(2, requires_grad=True))
+    released = {event["node"] for event in inspector._trace.events if event["kind"] == "release"}
+    saving = {event["node"] for event in inspector._trace.events if event["kind"] == "save"}
+    assert released == saving != set()
+    assert inspector._trace.notes == []
 
 
 def test_a_module_is_called_and_its_parameters_named() -> None:

@@ -76,6 +76,34 @@ def test_a_row_stays_one_box_if_there_is_enough_around_it() -> None:
     assert names(trained(model))[:2] == ["0", "1 Block … 5 Block ×5"]
 
 
+@pytest.mark.parametrize(("width", "wanted"), [
+    (3, ["0", "1", "2", "3", "4", "loss"]),
+    (1, None),
+], ids=["a model", "ops enough to be drawn"])
+def test_a_small_model_that_is_inspected_opens_as_its_modules(width: int, wanted: list[str] | None) -> None:
+    """Not as loose ops; a trace of as many nodes, as lessons have them, is drawn whole."""
+    model = nn.Sequential(*[layer for _ in range(width - 1) for layer in (nn.Linear(3, 3), nn.Tanh())], nn.Linear(3, 2))
+    target = torch.tensor([0, 1, 0, 1, 1])
+    inspector = inspect(model, torch.ones(5, 3), target=target, loss_fn=F.cross_entropy)
+    data = inspector._data
+    boxes = [record["name"] for record in Folding(data, data["folded"], compute_layout).data["nodes"]]
+    assert boxes == (wanted or [record["name"] for record in data["nodes"]])
+    assert Inspector(inspector._trace)._data["folded"] == []
+
+
+def test_a_module_without_modules_stays_a_box() -> None:
+    """A recurrent layer of many ops is one box, however few others there are."""
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn, self.head = nn.GRU(3, 4), nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(self.rnn(x.unsqueeze(1))[0][:, 0])
+
+    assert {"rnn", "head", "loss"} <= set(names(trained(Tagger()))) and len(names(trained(Tagger()))) <= 5
+
+
 def test_two_blocks_are_two_boxes() -> None:
     found = names(trained(Model(2)))
     assert not any("×" in name for name in found)

@@ -15,6 +15,8 @@ DEPRECATED = (
     "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
     "version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.")
 
+MISSING = object()  # what a module had under a name that it did not have
+
 
 def names_of_tied(module: Module) -> dict[str, set[str]]:
     """For each name of a tensor that a module holds under several names, all of them."""
@@ -48,18 +50,45 @@ def check_names(module: Module, given: Mapping[str, Tensor]) -> None:
         raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(), "\n\t".join(texts)))
 
 
-def exchange(module: Module, name: str, tensor: Any) -> Any:
-    """Replace a parameter, a buffer or an attribute of a module by a tensor; return what was there."""
-    *path, last = name.split(".")
-    for part in path:
+def holder_of(module: Module, path: list[str]) -> Module:
+    """Return the submodule at a path. Raises AttributeError if there is none, and TypeError if it is no module."""
+    for count, part in enumerate(path, 1):
+        if not hasattr(module, part):
+            raise AttributeError(f"{module._get_name()} has no attribute `{part}`")
         module = getattr(module, part)
-    for held in (module._parameters, module._buffers):
+        if not isinstance(module, Module):
+            raise TypeError(f"submodule `{'.'.join(path[:count])}`: {module} is not an instance of torch.nn.Module")
+    return module
+
+
+def exchange(module: Module, name: str, tensor: Any) -> Any:
+    """Replace a parameter, a buffer or an attribute of a module by a tensor, also by MISSING, or add it; return what
+    was there. Raises TypeError if one of them is no tensor, and KeyError for an empty name."""
+    *path, last = name.split(".")
+    module = holder_of(module, path)
+    check_tensor(tensor, "")
+    if not last:
+        raise KeyError('tensor name can\'t be empty string ""')
+    for held in (module._parameters, module._buffers, vars(module)):
         if last in held:
-            old, held[last] = held[last], tensor
+            old = held[last]
+            check_tensor(old, f"attribute `{last}`: ")
+            if tensor is MISSING:
+                del held[last]
+            else:
+                held[last] = tensor
             return old
-    old = getattr(module, last)
-    setattr(module, last, tensor)
+    old = getattr(module, last, MISSING)
+    check_tensor(old, f"attribute `{last}`: ")
+    if tensor is not MISSING:  # else the call has taken away itself what was added for it
+        setattr(module, last, tensor)
     return old
+
+
+def check_tensor(value: Any, where: str) -> None:
+    """Raise PyTorch's TypeError unless a value can stand where a module has a tensor."""
+    if not (value is MISSING or value is None or isinstance(value, Tensor)):
+        raise TypeError(f"{where}{value} is not an instance of torch.Tensor")
 
 
 @contextmanager

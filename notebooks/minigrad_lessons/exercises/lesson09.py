@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 import minigrad as torch
 from minigrad.autograd.function import once_differentiable
 from minigrad_lessons.exercises import report
-from minigrad_lessons.values import same, show
+from minigrad_lessons.values import plain, same, show
 
 Make = Callable[[torch.Tensor], tuple[Any, ...]]
 
@@ -306,6 +306,9 @@ def marks(answers: object) -> None:
     for program in MARKS:
         said, found = answers[program], marked(program)
         if not same(said, found):
+            if misfit := _no_answer(program, said, found):
+                report.misconception(name, misfit)
+                return
             belief = next((text for key, wrong, text in MARK_BELIEFS if key == program and same(said, wrong)), None)
             report.misconception(
                 name, f'you may be thinking: "{belief}"' if belief else
@@ -313,6 +316,15 @@ def marks(answers: object) -> None:
                 f"{program}: you say {show(said)}, the run says {show(found)}.")
             return
     report.passed(name, *(f"{program}: {show(marked(program))}" for program in MARKS))
+
+
+def _no_answer(program: str, said: object, found: object) -> str:
+    """What to say of an answer that cannot be one, such as a number for a flag; empty if it can."""
+    answer = plain(said)
+    if isinstance(found, bool):
+        return "" if isinstance(answer, bool) else f"{program}: requires_grad is True or False, not {show(said)}."
+    number = isinstance(answer, int | float) and not isinstance(answer, bool)
+    return "" if number or answer == "error" else f'{program}: a gradient is a number, or "error"; not {show(said)}.'
 
 
 HINTS = {

@@ -27,11 +27,15 @@ COUNTED = {"recall": "recall", "predict": "predictions", "puzzle": "puzzles", "f
 
 @dataclass
 class Part:
-    """What stands under one heading: minutes, and how many there are of each kind of question."""
+    """What stands under one heading: minutes, how many there are of each kind of question, and whether it runs code and
+    shows an inspector.
+    """
 
     heading: str
     minutes: int = 0
     holds: dict[str, int] = field(default_factory=dict)
+    runs: bool = False
+    inspector: bool = False
 
     @property
     def time(self) -> str:
@@ -105,6 +109,7 @@ def _parts(cells: list[Any], minutes: int) -> tuple[Part, ...]:
                 takes.append(0.0)
             takes[-1] += len(cell.source.split()) / WORDS_A_MINUTE
             continue
+        parts[-1].runs, parts[-1].inspector = True, parts[-1].inspector or "inspector" in tags(cell)
         kind = next((tag for tag in TAKES if tag in tags(cell)), "")
         takes[-1] += TAKES.get(kind, OTHER)
         if kind in COUNTED:

@@ -110,6 +110,9 @@ MARKS_WRONG: tuple[Wrong, ...] = (
     (marks(None, None, None, None, None, 30), "makes the second derivative right"),
     (marks(None, None, None, None, None, 18), "a note for readers"),
     (marks(7), "write this Function in a cell of your own"),
+    (marks("fine"), 'in place: a gradient is a number, or "error"; not'),
+    (marks(True), 'in place: a gradient is a number, or "error"; not True'),
+    (marks(None, None, 1.0), "mask: requires_grad is True or False, not 1"),
     ("check.marks([1, 2])", "pass the dictionary with its 6 keys"),
 )
 

@@ -41,6 +41,21 @@ def linear(m):
     return layer
 
 
+def another_name(m, f, x, name):
+    """What a call gives with a tensor under a name that is no parameter's, and what is left of that."""
+    layer = linear(m)
+    found = f.functional_call(layer, {name: m.ones(3)}, x)
+    return found, hasattr(layer, "other"), list(layer.state_dict())
+
+
+def batch_norm(m, f, a):
+    """What `vmap` gives for batch norms once they keep no statistics."""
+    net = m.nn.Sequential(m.nn.BatchNorm1d(4), m.nn.Sequential(m.nn.BatchNorm1d(4, momentum=None)))
+    made = f.replace_all_batch_norm_modules_(net)
+    found = m.vmap(net.double())(m.stack([a * a, a ** 3]).double()).detach()
+    return found, made is net, list(net.state_dict()), net[1][0].track_running_stats
+
+
 def tied(m):
     layer = m.nn.Sequential(m.nn.Linear(2, 2, bias=False), m.nn.Linear(2, 2, bias=False))
     layer[1].weight = layer[0].weight
@@ -98,6 +113,14 @@ PROGRAMS = {
         f.jacfwd(lambda y: y * m.rand(()), randomness="same")(x) != 0).sum(0),
     "functional_call": lambda m, f, x, a: f.functional_call(linear(m), {"bias": m.ones(2)}, x),
     "functional_call by keywords": lambda m, f, x, a: f.functional_call(linear(m), {}, kwargs={"input": x}),
+    "functional_call of another name": lambda m, f, x, a: another_name(m, f, x, "other"),
+    "functional_call of a name of its module": lambda m, f, x, a: another_name(m, f, x, "in_features"),
+    "functional_call of a name of a method": lambda m, f, x, a: another_name(m, f, x, "forward"),
+    "functional_call of a name in no module": lambda m, f, x, a: another_name(m, f, x, "other.bias"),
+    "functional_call of a name in a tensor": lambda m, f, x, a: another_name(m, f, x, "bias.bias"),
+    "functional_call of an empty name": lambda m, f, x, a: another_name(m, f, x, ""),
+    "functional_call with a number": lambda m, f, x, a: f.functional_call(linear(m), {"bias": 3}, x),
+    "functional_call with None": lambda m, f, x, a: f.functional_call(linear(m), {"bias": None}, x),
     "functional_call of two dicts": lambda m, f, x, a: f.functional_call(
         linear(m), [{"bias": m.ones(2)}, {"weight": m.ones(2, 4)}], (x,)),
     "functional_call, twice the same": lambda m, f, x, a: f.functional_call(linear(m), [{"bias": x}, {"bias": x}], x),
@@ -108,6 +131,7 @@ PROGRAMS = {
     "functional_call, not tied": lambda m, f, x, a: f.functional_call(
         tied(m), {"0.weight": m.eye(2), "1.weight": m.eye(2) * 2}, x[:2], tie_weights=False),
     "grad by parameters": lambda m, f, x, a: parameters(m, f, x),
+    "vmap of a batch norm": lambda m, f, x, a: batch_norm(m, f, a),
     "stack_module_state": lambda m, f, x, a: stacked(m, f),
     "stack_module_state of none": lambda m, f, x, a: f.stack_module_state([]),
     "stack_module_state of two modes": lambda m, f, x, a: f.stack_module_state([linear(m), linear(m).eval()]),

@@ -47,3 +47,16 @@ def test_inspect_shows_the_nodes_of_a_graph_that_was_freed(inspect, lib):
     trace = inspect(loss)._trace
     assert {node["name"] for node in trace.nodes} == {"SumBackward0", "MulBackward0", "AccumulateGrad"}
     assert trace.events[-1]["kind"] == "error" and x.grad.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("lib", ["torch", "minigrad"])
+def test_a_graph_of_the_call_is_freed_and_one_that_was_there_is_kept(inspect, lib):
+    m = importlib.import_module(lib)
+    x = m.ones(3, requires_grad=True)
+    own = inspect(lambda: x.exp().exp().sum())._trace
+    assert sum(event["kind"] == "release" for event in own.events) == 2 and own.notes == []
+    there = x.exp()
+    trace = inspect(lambda: there.exp().sum())._trace
+    assert "release" not in {event["kind"] for event in trace.events}
+    assert trace.notes[0]["text"].startswith("this pass kept the graph")
+    there.sum().backward()

@@ -27,6 +27,20 @@ def tensors(*shapes: tuple[int, ...]) -> list[dict[str, Any]]:
     ("TanhBackward0", [(5,), (5,)], 5),  # no transpose
     ("TBackward0", [(2, 3), (3, 2)], 0),
     ("ViewBackward0", [(2, 3), (6,)], 0),
+    ("ConvolutionBackward0", [(2, 8, 5), (8, 4, 3), (4,), (2, 4, 11)], 2 * 2 * 8 * 5 * 4 * 3),  # transposed
+    ("ConvolutionBackward0", [(2, 8, 5), (8, 8, 3), (2, 8, 11)], 2 * 2 * 8 * 5 * 8 * 3),  # transposed, as many channels
+    ("ConvolutionBackward0", [(8, 5, 5), (8, 1, 3, 3), (8, 5, 5)], 2 * 8 * 25 * 9),  # in groups, without a batch
+    ("MkldnnRnnLayerBackward0", [(7, 4, 16), (96, 16), (96, 24), (96,), (96,), (4, 24), (7, 4, 24)],
+     2 * 28 * 96 * (16 + 24)),
+    ("CudnnRnnBackward0", [(7, 4, 16), (96, 16), (96, 24), (96,), (96,), (1, 4, 24), (7, 4, 24)],
+     2 * 28 * 96 * (16 + 24)),
+    ("TrilinearBackward0", [(4, 16), (8, 16, 5), (4, 5), (4, 8)], 2 * 4 * 8 * 16 * 5),
+    ("AddbmmBackward0", [(2, 4), (5, 2, 3), (5, 3, 4), (2, 4)], 2 * 5 * 2 * 3 * 4),
+    ("ScaledDotProductAttentionBackward0", [(7, 4), (9, 4), (9, 6), (7, 6)], 2 * 7 * 9 * (4 + 6)),
+    ("MeanBackward1", [(4, 8, 16, 16), (4, 8)], 4 * 8 * 256),
+    ("CloneBackward0", [(2, 3), (2, 3)], 0),
+    ("CatBackward0", [(2, 3), (2, 3), (4, 3)], 0),
+    ("EmbeddingBackward0", [(50, 16), (4, 7), (4, 7, 16)], 0),
 ])
 def test_flops(name: str, shapes: list[tuple[int, ...]], wanted: int) -> None:
     record = {"inputs": [*range(len(shapes) - 1)], "outputs": [len(shapes) - 1]}

@@ -1,5 +1,6 @@
 /** Inspectors in a standalone page, with models that live in the page: no kernel, no requests. */
 import { html } from "./page/dom";
+import { leavesUs } from "./page/keys";
 import { stateOf } from "./page/share";
 import { PageModel, type Model, type Program } from "./page/link";
 
@@ -80,10 +81,25 @@ function playUnattended(el: HTMLElement): void {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   const timer = setInterval(() => {
     const next = el.querySelector<HTMLButtonElement>(".mg-onward");
-    if (next?.ariaDisabled === "true") clearInterval(timer);
+    if (next?.ariaDisabled === "true") stop();
     else next?.click();
   }, PAUSE);
-  for (const touch of ["pointerdown", "keydown"]) el.addEventListener(touch, () => clearInterval(timer), { once: true, capture: true });
+  const stop = (): void => {
+    clearInterval(timer);
+    el.removeAttribute("data-minigrad-plays");
+  };
+  for (const touch of ["pointerdown", "keydown"]) el.addEventListener(touch, stop, { once: true, capture: true });
+}
+
+/** In a page that is one inspector, its keys work before anything has the focus. */
+function takeKeys(el: HTMLElement): void {
+  window.addEventListener("keydown", (event) => {
+    const root = el.querySelector<HTMLElement>(".mg-root");
+    if (!root || document.activeElement !== document.body || leavesUs(event, root)) return;
+    root.focus({ preventScroll: true });
+    root.dispatchEvent(new KeyboardEvent("keydown", event));
+    event.preventDefault();
+  });
 }
 
 /** Fills every element of the page that waits for a view. */
@@ -100,6 +116,7 @@ export function play(render: Render, lessonAt?: (place: HTMLElement) => PageLess
   lesson?.open();
   for (const each of all) {
     render(each);
+    if (each.el.matches("main")) takeKeys(each.el);
     if (each.el.hasAttribute("data-minigrad-plays")) playUnattended(each.el);
   }
   for (const place of document.querySelectorAll<HTMLElement>("[data-minigrad-link]")) follow(place, render);

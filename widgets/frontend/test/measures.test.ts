@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { render } from "../src/index";
 import { parseTrace } from "../src/trace/file";
 import { bytes, rootMeanSquare, sizeClass, sizeOf } from "../src/trace/format";
-import { inLines, inWords, measureText, middle, Rows, sizeIn, type Row } from "../src/trace/rows";
+import { inLines, inWords, measureText, middle, Rows, shortened, sizeIn, type Row } from "../src/trace/rows";
 import { FakeModel } from "./fake";
 import type { Scalar, Trace } from "../src/trace/types";
 
@@ -52,8 +52,11 @@ it("writes what a box did with units, in as many letters as there are, the chose
   expect(inLines(ROW, [21], null)).toEqual(["[2, 16, 32] · 2.7 s"]);
   expect(inLines(ROW, [30, 30], "saved")[0]).toMatch(/^1\.7 MiB/);
   expect(inLines(ROW, [0], null)).toEqual([""]);
-  expect(inWords({ ...ROW, forward: null, backward: null })).toBe("output [2, 16, 32], saved bytes 1.69 MiB, FLOPs of the ops 10.8 MFLOP, parameters 152k, norm of the gradient 0.67");
+  expect(inWords({ ...ROW, forward: null, backward: null })).toBe("output [2, 16, 32], saved bytes 1.69 MiB, FLOPs (estimate) 10.8 MFLOP, parameters 152k, norm of the gradient of the output 0.67");
   expect(middle("transformer.h.0.attn.c_proj.weight", 20)).toBe("transform…roj.weight");
+  expect(shortened("transformer.h.10.attn.c_proj.weight", 40)).toBe("transformer.h.10.attn.c_proj.weight");
+  expect(shortened("transformer.h.10.attn.c_proj.weight", 26)).toBe("t.h.10.attn.c_proj.weight");
+  expect(shortened("transformer.h.10.attn.c_proj.weight", 18)).toBe("t.h.10.a.c.weight");
 });
 
 it.each([[0, "0 B"], [512, "512 B"], [1023, "1023 B"], [1024, "1 KiB"], [1152, "1.12 KiB"], [1536, "1.5 KiB"], [102_912, "100 KiB"], [1_023_000, "999 KiB"], [1_048_000, "1023 KiB"], [2 ** 20, "1 MiB"], [3 * 2 ** 40, "3 TiB"]])("writes %d bytes as Python does", (count, text) => {
@@ -186,7 +189,7 @@ it("says at a glance what the model is, which part costs most, and where gradien
     `first Linear: 3 s forward and backward (${Math.round(300 / total)} %)`,
     "first Linear: 1.5 KiB",
     "second Linear: 75 parameters (75 %)",
-    "largest at first Linear: 1 per entry; smallest at second Linear: 5e-7, 2,000,000 times smaller",
+    "of outputs: largest at first Linear: 1 per entry; smallest at second Linear: 5e-7, 2,000,000 times smaller",
   ]);
   (place.querySelector(".mg-overview .mg-link") as HTMLElement).click();
   expect(place.querySelector(".mg-selected")?.getAttribute("data-node")).not.toBeNull();

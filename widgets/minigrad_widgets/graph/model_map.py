@@ -2,7 +2,7 @@
 
 `gather` adds scopes to a graph with modules: one for the ops of the loss, one for each row of siblings that are alike
 (same class, ops and shapes), such as `h.0 … h.11 ×12`, and one for each run of ops between modules. `opening` then
-opens the largest boxes first, until there are at least `FEWEST`.
+opens the largest boxes first, until there are at least `FEWEST` or only modules without modules are left.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ Signature = tuple[Any, ...]
 
 LIMIT = 60  # boxes that are drawn at first of a graph without modules
 SMALL = 30  # a graph of up to so many nodes is shown whole; it is also the most boxes that a map opens with
+LEAST = 12  # where a model is asked for, a graph of up to so many
 FEWEST = 8
 ALIKE = 3  # so many siblings in a row are one box
 PERIOD = 8  # the most siblings and ops between them that repeat together
@@ -27,17 +28,17 @@ VIEWS = frozenset({"Alias", "Expand", "Permute", "Reshape", "ReshapeAlias", "Sel
                    "Transpose", "UnsafeView", "Unsqueeze", "View"})
 
 
-def has_modules(data: Data) -> bool:
+def has_modules(data: Data, small: int = SMALL) -> bool:
     """Return whether a graph is large enough to be folded, and has modules."""
-    return len(data["nodes"]) > SMALL and any(scope["module"] for scope in data["scopes"])
+    return len(data["nodes"]) > small and any(scope["module"] for scope in data["scopes"])
 
 
-def gather(data: Data) -> None:
+def gather(data: Data, small: int = SMALL) -> None:
     """Add scopes for the loss, for siblings that are alike and for runs of ops between modules.
 
     An item is a node or, negative, -1 - a scope; ids do not change, but a parent may have a higher one.
     """
-    if not has_modules(data):
+    if not has_modules(data, small):
         return
     _take_in_views(data, {scope["parent"] for scope in data["scopes"]})
     found = dict(runs(data))
@@ -219,15 +220,15 @@ def _cut(data: Data, scope: int | None, items: list[int]) -> None:
             _cut(data, -1 - _add(data, scope, piece, title(data, piece)), piece)
 
 
-def opening(data: Data, limit: int = LIMIT) -> list[int]:
+def opening(data: Data, limit: int = LIMIT, small: int = SMALL) -> list[int]:
     """Return the scopes that are folded at first.
 
-    Nothing is folded in a small graph. A model opens as a map: the largest boxes are opened until there are at least
-    `FEWEST`, those that are alike together, but never so that there are more than `SMALL`. From a row of blocks that
-    are alike, the first is taken out and opened instead of all. In a graph without modules as little is folded as
-    needed to stay within `limit` boxes.
+    Nothing is folded in a graph of up to `small` nodes. A model opens as a map: the largest boxes are opened until
+    there are at least `FEWEST`, half as many of a small one, those that are alike together, but never so that there are
+    more than `SMALL`, and none that has only ops in it. From a row of blocks that are alike, the first is taken out and
+    opened instead of all. In a graph without modules as little is folded as needed to stay within `limit` boxes.
     """
-    if not has_modules(data):
+    if not has_modules(data, small):
         return _by_depth(data, limit)
     inside: dict[int | None, list[int]] = {}
     for scope, record in enumerate(data["scopes"]):
@@ -237,9 +238,10 @@ def opening(data: Data, limit: int = LIMIT) -> list[int]:
     rows = {row for row, scopes in inside.items() if row is not None and not data["scopes"][row]["module"]
             and len(scopes) > 1 and len({known[-1 - scope] for scope in scopes}) == 1}
     folded = {scope for scope in inside[None] if counts[scope]}
-    shut: set[int] = set()  # too large to be opened
-    while len(set(owners(data, folded))) < FEWEST and (waiting := folded - shut):
-        first = max(waiting, key=lambda scope: (bool(inside.get(scope)), scope not in rows, counts[scope], -scope))
+    fewest = FEWEST if len(data["nodes"]) > SMALL else FEWEST // 2
+    shut = {scope for scope in range(len(counts)) if not inside.get(scope)}  # only ops in it, or too large to be opened
+    while len(set(owners(data, folded))) < fewest and (waiting := folded - shut):
+        first = max(waiting, key=lambda scope: (scope not in rows, counts[scope], -scope))
         if first in rows and len(inside[first]) > 1 and inside[first][0] not in rows and _is_deep(
                 data, inside[first][0], inside):
             folded.add(_first_apart(data, first, inside, counts))

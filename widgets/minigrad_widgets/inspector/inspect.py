@@ -14,11 +14,21 @@ from inspect import signature
 from typing import Any, Protocol, overload, runtime_checkable
 
 from minigrad.recorder import Trace, record
-from minigrad_widgets.doctor.library import READER, check_call, is_tensor, library_of, surroundings, uses_torch
+from minigrad_widgets.doctor.library import (
+    READER,
+    check_call,
+    is_module,
+    is_tensor,
+    library_of,
+    surroundings,
+    uses_torch,
+)
 from minigrad_widgets.inspector.inspector import LENSES, Inspector
 from minigrad_widgets.inspector.results import LOSS_FN, root_of
 from minigrad_widgets.lenses.compiled_step import CompiledStep
 from minigrad_widgets.lenses.rank_lanes import RankLanes
+
+KEPT = "this pass kept the graph, for one of your own, so saved tensors are still held after it"
 
 __all__ = ["LENSES", "Inspector", "inspect", "recorded", "recorder", "uses_torch"]
 
@@ -66,9 +76,11 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
     (only shape and dtype of large tensors) or "modules" (only values of scalars, no arithmetic). "arrays" also keeps
     all values in memory, for `inspector.recording["h.0"].output.numpy()` (docs/ask_by_name.md).
 
-    The backward pass is run for the inspector: it keeps the graph, hooks run, `retain_grad` takes effect, and
-    afterwards every leaf has the `.grad` that it had before. A tensor of several numbers gets a gradient of ones. For a
-    graph that was not recorded while it was made, the forward pass is unknown, and the inspector says so.
+    The backward pass is run for the inspector: hooks run, `retain_grad` takes effect, and afterwards every leaf has the
+    `.grad` that it had before. It lets go of saved tensors, as yours does, if the call made the whole graph; a graph
+    that was there before is kept for a pass of your own, which a note says. A tensor of several numbers gets a gradient
+    of ones. For a graph that was not recorded while it was made, the forward pass is unknown, and the inspector says
+    so.
 
     If a module of the model raises, what ran until then is shown, at its end, and a note names the module and the
     shapes that met in it. An error that was raised outside modules is the caller's.
@@ -109,8 +121,9 @@ def inspect(what: Any, *args: Any, target: Any = None, loss_fn: Callable[..., An
         raise TypeError(f"inspect takes a tensor or a function, not {type(what).__name__}{hint}")
     at = len(trace) - 1 if trace.failed() else None
     if any(event["kind"] in ("backward_start", "error") for event in trace.events):
-        return Inspector(trace, step=at)
-    return Inspector(trace, lens="forward", step=max(0, len(trace) - 1))  # the whole forward pass
+        return Inspector(trace, step=at, model=is_module(what))
+    last = max(0, len(trace) - 1)  # the whole forward pass
+    return Inspector(trace, lens="forward", step=last, model=is_module(what))
 
 
 def remedy(what: Any, given: Mapping[str, Any]) -> str:
@@ -132,7 +145,8 @@ def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, kno
     recording: Any = recorder(names, torch, detail)
     trace: Trace
     failed: RuntimeError | None = None
-    before = 0
+    keep = False
+    before, newest = 0, newest_node(torch)
     with ExitStack() as stack:  # no recorder sees that leaves get back what they had
         if known is not None:
             stack.enter_context(kept_grads(known))
@@ -143,7 +157,8 @@ def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, kno
                     if known is None:
                         stack.enter_context(kept_grads(root))
                     before = len(trace.events)
-                    failed = backward(root)
+                    keep = known is not None or was_there(root, newest)
+                    failed = backward(root, keep)
         except Exception:
             call = trace.failed()
             if call is None or call.error is None:
@@ -153,18 +168,33 @@ def recorded(make: Callable[[], Any], names: Mapping[str, Any], torch: bool, kno
     own = next((event for event in trace.events[before:] if event["kind"] == "backward_start"), None)
     if own is not None:
         own["retain_graph"] = False  # the program did not ask for it
+    if keep and failed is None and any(node["saved"] for node in trace.nodes):
+        trace.notes.append({"text": KEPT, "where": "by inspect", "count": 1})
     if failed is not None and (not trace.events or trace.events[-1]["kind"] != "error"):  # no pass had begun
         raise failed
     return trace
 
 
-def backward(root: Any) -> RuntimeError | None:
-    """Run the backward pass of a tensor, with a gradient of ones, and keep the graph; return its error, if any."""
+def backward(root: Any, keep: bool) -> RuntimeError | None:
+    """Run the backward pass of a tensor, with a gradient of ones; return its error, if any."""
     try:
-        root.backward(root.new_ones(root.shape), retain_graph=True)
+        root.backward(root.new_ones(root.shape), retain_graph=keep)
     except RuntimeError as error:
         return error
     return None
+
+
+def newest_node(torch: bool) -> float:
+    """Return the sequence number of a node that is made now, or infinity where none can be made."""
+    package = sys.modules["torch" if torch else "minigrad"]
+    with package.enable_grad():
+        node = package.zeros((), requires_grad=True).clone().grad_fn
+    return float("inf") if node is None else node._sequence_nr()
+
+
+def was_there(root: Any, newest: float) -> bool:
+    """Return whether a graph has nodes, those of leaves aside, that are not newer than this one."""
+    return any(node._sequence_nr() <= newest for node in nodes_of(root) if not hasattr(node, "variable"))
 
 
 def recorder(names: Mapping[str, Any], torch: bool, detail: str = "values") -> Any:
@@ -191,16 +221,19 @@ def kept_grads(root: Any) -> Iterator[None]:
 
 
 def leaves_of(root: Any) -> Iterable[Any]:
-    """Yield the leaves that a backward pass leads to, found along `next_functions`."""
+    """Return the leaves that a backward pass leads to."""
     if root.grad_fn is None:
         return [root]
-    leaves: list[Any] = []
-    known, waiting = {root.grad_fn}, [root.grad_fn]
+    return [node.variable for node in nodes_of(root) if hasattr(node, "variable")]
+
+
+def nodes_of(root: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph, found along `next_functions`."""
+    waiting = [] if root.grad_fn is None else [root.grad_fn]
+    known = set(waiting)
     while waiting:
         node = waiting.pop()
-        if hasattr(node, "variable"):
-            leaves.append(node.variable)
+        yield node
         fresh = {target for target, _ in node.next_functions if target is not None} - known
         known |= fresh
         waiting += fresh
-    return leaves

@@ -79,5 +79,5 @@ function gradients(all: readonly Part[], link: (part: Part) => HTMLElement): [st
   const [first, last] = [sized[0], sized.at(-1)];
   if (!first || !last || first === last) return all.some(({ row }) => row.gradient === "not kept") ? [["gradient", "not kept at this level of detail"]] : [];
   const fold = last.size > 0 ? [", ", size(first.size / last.size), " times smaller"] : [];
-  return [["gradient", "largest at ", link(first.part), ": ", size(first.size), " per entry; smallest at ", link(last.part), ": ", size(last.size), ...fold]];
+  return [["gradient", "of outputs: largest at ", link(first.part), ": ", size(first.size), " per entry; smallest at ", link(last.part), ": ", size(last.size), ...fold]];
 }

@@ -5,7 +5,7 @@
 import { html, mark, write } from "../page/dom";
 import { brief, nodeName, number, shape, sizeClass, tensorName, valueOf } from "../trace/format";
 import { boxOf, chain, parentsFirst, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
-import { gradientSize, MEASURES, measureText, middle, Rows, sizeIn, type Measure, type Row } from "../trace/rows";
+import { gradientSize, MEASURES, measureText, middle, Rows, shortened, sizeIn, type Measure, type Row } from "../trace/rows";
 import type { GraphPane } from "../graph/graph";
 import { MOST } from "../graph/controls";
 import { together, type NodeLook, type Scene } from "../graph/look";
@@ -29,7 +29,8 @@ interface Entry {
 
 /** Rows are drawn as they come into view: each is so high, and so many more are drawn above and below. */
 const [HIGH, MORE] = [25, 20];
-const LONGEST = 34;
+/** The width of a letter of a name, and of what is beside it in its cell. */
+const [LETTER, BESIDE] = [7.6, 14];
 /** The state of a module is that of its nodes; of more nodes than this it would be slow to ask at each step. */
 const MEMBERS = 2_000;
 const [LEAST, GREATEST, LONG] = [-9, 4, 44]; // the exponents at the two ends of a bar, and its length in pixels
@@ -38,6 +39,7 @@ export class ModuleTable {
   readonly element: HTMLDetailsElement;
   readonly #body = html("div", { class: "mg-nodelist-body", tabindex: 0, role: "group", "aria-label": "all modules and ops" });
   readonly #rows = html("tbody", {});
+  readonly #table = html("table", { class: "mg-table" });
   readonly #caption = html("output", { class: "mg-quiet", "aria-live": "polite" });
   readonly #field = html("input", { type: "search", class: "mg-filter", placeholder: "filter", "aria-label": "filter by name or class" });
   readonly #heads = new Map<Measure | "name", HTMLElement>();
@@ -60,16 +62,21 @@ export class ModuleTable {
     this.#measures = MEASURES.map(([name]) => name).filter((name) => known.includes(name));
     const plain = (title: string): HTMLElement => html("th", { scope: "col" }, title);
     const heads = MEASURES.filter(([name]) => known.includes(name)).map(([name, short, told]) => html("th", { scope: "col", ...(name === "gradient" ? { class: "mg-gradients", title: `${told}; the bar shows the ${PER_ENTRY} (norm / √entries)` } : { title: told }) }, this.#head(name, short)));
-    const gradients = known.includes("gradient") ? heads.splice(-1) : [];
+    const gradients = known.includes("gradient") ? heads.splice(-1) : [html("td", { class: "mg-gradients mg-rim" })];
     const row = html("tr", {}, html("th", { scope: "col" }, this.#head("name", "module or op")), plain("state"), plain("output"), ...heads, plain("pending"), plain("leads to"), ...gradients);
-    this.#body.append(html("p", { class: "mg-summary-bar" }, this.#field, this.#caption, ...this.#folds()), html("table", { class: "mg-table" }, html("thead", {}, row), this.#rows));
+    this.#body.append(html("p", { class: "mg-summary-bar" }, this.#field, this.#caption, ...this.#folds()), this.#table);
+    this.#table.append(html("thead", {}, row), this.#rows);
     this.element = html("details", { class: "mg-nodelist mg-summary" }, html("summary", {}, "table"), this.#body);
     this.element.addEventListener("toggle", () => {
       graph.element.classList.toggle("mg-docked", this.element.open);
       if (this.element.open) this.#reveal();
     });
     this.#field.addEventListener("input", () => this.#arrange());
-    this.#body.addEventListener("scroll", () => this.#draw(false));
+    this.#body.addEventListener("scroll", () => {
+      this.#draw(false);
+      this.#cover();
+    });
+    if (typeof ResizeObserver !== "undefined") new ResizeObserver(() => this.#draw(true)).observe(this.#body);
   }
 
   #head(name: Measure | "name", told: string): HTMLElement {
@@ -216,10 +223,29 @@ export class ModuleTable {
       gap.style.height = `${rows * HIGH}px`;
       return gap;
     };
-    const shown = this.#shown.slice(from, from + count);
+    const [shown, letters] = [this.#shown.slice(from, from + count), this.#measure()];
     const rest = this.#shown.length - from - shown.length;
-    this.#rows.replaceChildren(...(from > 0 ? [space(from)] : []), ...shown.map((entry) => this.#row(entry)), ...(rest > 0 ? [space(rest)] : []));
+    this.#rows.replaceChildren(...(from > 0 ? [space(from)] : []), ...shown.map((entry) => this.#row(entry, letters)), ...(rest > 0 ? [space(rest)] : []));
     if (focused) this.#rows.querySelector<HTMLElement>(`[data-of="${focused}"]`)?.focus({ preventScroll: true });
+    this.#cover();
+  }
+
+  /** Gives the column of names its width; returns the letters for which it has room. */
+  #measure(): number {
+    const { clientWidth } = this.#body;
+    const width = this.#words.length > 0 ? Math.max(216, Math.min(440, 0.48 * clientWidth)) : Math.max(150, Math.min(280, 0.34 * clientWidth));
+    this.#table.style.setProperty("--mg-names", `${width}px`);
+    return Math.floor((width - BESIDE) / LETTER);
+  }
+
+  /** Hides the columns that would be seen in part at the two that stay in sight: half a number is another number. */
+  #cover(): void {
+    const heads = [...(this.#table.tHead?.rows[0]?.cells ?? [])].map((cell) => cell.getBoundingClientRect());
+    const [left, right] = [heads[0]?.right ?? 0, heads.at(-1)?.left ?? 0];
+    const columns = heads.slice(1, -2); // not the last, of words
+    const cut = (edge: number): DOMRect | undefined => columns.find((each) => each.left < edge - 1 && each.right > edge + 1);
+    const widths = { "--mg-cut-left": (cut(left)?.right ?? left) - left, "--mg-cut-right": right - (cut(right)?.left ?? right) };
+    for (const [name, width] of Object.entries(widths)) this.#table.style.setProperty(name, `${width}px`);
   }
 
   /** Scrolls the table, not the page, to an entry: the chosen one, else that of the step. */
@@ -231,10 +257,11 @@ export class ModuleTable {
     this.#draw(false);
   }
 
-  #row(entry: Entry): HTMLElement {
+  /** A row in which a name has room for so many letters. */
+  #row(entry: Entry, letters: number): HTMLElement {
     const [flat, { row }] = [this.#words.length > 0, entry];
     const depth = flat ? 0 : entry.depth;
-    const name = html("button", { type: "button", class: "mg-link", "data-of": entry.box }, middle(flat ? entry.path : entry.name, LONGEST - 2 * depth));
+    const name = html("button", { type: "button", class: "mg-link", "data-of": entry.box }, flat ? shortened(entry.path, letters) : middle(entry.name, letters - 2 * depth - 3));
     name.addEventListener("click", () => {
       this.#chosen = entry.box;
       this.pick(entry.first);
@@ -244,11 +271,13 @@ export class ModuleTable {
     const head = html("th", { scope: "row", title: `${entry.path} ${entry.kind}` }, ...(flat ? [] : [this.#fold(entry)]), name, kind);
     head.style.paddingLeft = `${8 + 14 * depth}px`;
     const look = this.#look(entry);
-    const state = look?.known ? [look.word || look.look, look.broken ?? "", look.saved === "" ? "" : `saved ${look.saved}`].filter(Boolean).join(", ") : "";
+    const [state, held] = look?.known ? [[look.word || look.look, look.broken ?? ""].filter(Boolean).join(", "), look.saved] : ["", ""];
+    const saved = held === "" ? [] : [html("span", { class: "mg-quiet", role: "img", "aria-label": `saved tensors ${held}`, title: `saved tensors ${held}` }, held === "held" ? " ■" : " □")];
     const next = entry.box < 0 ? "" : (this.trace.nodes[entry.box]?.next ?? []).map((edge, index) => this.#edge(entry.box, index, edge)).join(", ");
     const cells = this.#measures.map((measure) => this.#cell(row, measure));
-    const gradients = this.#measures.includes("gradient") ? cells.splice(-1) : [];
-    const texts = [state, row?.output ? shape(row.output) : ""].map((text) => html("td", {}, text));
+    const gradients = this.#measures.includes("gradient") ? cells.splice(-1) : [html("td", { class: "mg-gradients mg-rim" })];
+    const output = row?.output ? shape(row.output) : "";
+    const texts = [html("td", { title: state }, state, ...saved), html("td", {}, output)];
     const drawn = html("tr", { "data-box": entry.box, "data-state": look?.known ? look.look : "unknown" }, head, ...texts, ...cells, html("td", { class: "mg-pending" }, look?.badge.replace("Σ ", "") ?? ""), html("td", { class: "mg-leads", title: next }, next), ...gradients);
     drawn.classList.toggle("mg-chosen", entry.box === this.#chosen);
     if (entry.box === this.#covering(this.#scene?.lit ?? null)) drawn.setAttribute("aria-current", "step");

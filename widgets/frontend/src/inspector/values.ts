@@ -12,8 +12,10 @@ type Point = readonly [x: number, y: number];
 
 /** The pixels of calculation.py: the place of a number, the height of a row, a sign. */
 const [ENTRY, ROW, SIGN] = [76, 23, 44];
-/** The scales between which the picture fits the pane; below the first it scrolls, so that 14 px never become less than 11. */
-const [LEAST, MOST] = [0.85, 1.7];
+/** The scales between which the picture fits the pane; below the first it scrolls, so that 14.5 px never become less than 11. */
+const [LEAST, MOST] = [0.76, 1.7];
+/** What the picture leaves of its margin of 24 px at either side: the pane has its own. */
+const EDGE = 16;
 const NAME = 8;
 
 /** A number as one writes it by hand. */
@@ -57,6 +59,7 @@ export class ValuesPane {
   readonly #picture: SVGSVGElement;
   readonly #boxes: Drawn[];
   readonly #signs = new Map<number, SVGGElement>();
+  #step = -1;
 
   constructor(
     private readonly trace: Trace,
@@ -64,8 +67,9 @@ export class ValuesPane {
     private readonly numbers: Numbers | null,
   ) {
     const [width, height] = calculation.size;
-    const style = `min-width:${width * LEAST}px;min-height:${height * LEAST}px;max-width:${width * MOST}px`;
-    this.#picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "mg-calculation", style, role: "group", "aria-label": "the calculation, from left to right" });
+    const wide = width - 2 * EDGE;
+    const style = `min-width:${wide * LEAST}px;min-height:${height * LEAST}px;max-width:${wide * MOST}px`;
+    this.#picture = svg("svg", { viewBox: `${EDGE} 0 ${wide} ${height}`, class: "mg-calculation", style, role: "group", "aria-label": "the calculation, from left to right" });
     for (const sign of calculation.signs) this.#drawSign(sign);
     this.#boxes = calculation.boxes.map((box) => this.#drawBox(box));
     const hint = numbers && this.#boxes.some(({ box }) => numbers.has(box.tensor)) ? "Drag a number sideways, or use the up and down arrows: everything follows." : "";
@@ -172,7 +176,16 @@ export class ValuesPane {
     const now = this.trace.events[step]?.kind;
     for (const [node, sign] of this.#signs) mark(sign, "data-lit", node === lit && (now === "flow" || now === "run") ? "true" : null);
     const root = this.#boxes[this.calculation.root];
+    if (step !== this.#step) this.#follow(now === "backward_start" ? root?.group : this.#signs.get(now === "flow" || now === "run" ? (lit ?? -1) : -1));
+    this.#step = step;
     if (root) write(this.result, `${shorten(root.box.name)} = ${root.values.map((text) => text.textContent).join(", ")}`);
+  }
+
+  /** Scrolls a picture wider than its pane to what the step is about, or back to its beginning; while it plays by itself, the numbers that can be dragged stay in sight. */
+  #follow(shape: SVGGElement | undefined): void {
+    if (this.element.closest("[data-minigrad-plays]")) return;
+    const [pane, at] = [this.element.getBoundingClientRect(), shape?.getBoundingClientRect()];
+    this.element.scrollLeft = at ? this.element.scrollLeft + at.left + at.width / 2 - pane.left - pane.width / 2 : 0;
   }
 
   #fill(texts: readonly SVGTextElement[], value: Value | undefined): void {

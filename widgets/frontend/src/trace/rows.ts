@@ -18,9 +18,9 @@ export const MEASURES = [
   ["forward", "time", "time of the ops"],
   ["backward", "derivative", "time of their derivatives"],
   ["saved", "saved", "saved bytes"],
-  ["flops", "FLOPs", "FLOPs of the ops"],
+  ["flops", "FLOPs", "FLOPs (estimate)"],
   ["parameters", "parameters", "parameters"],
-  ["gradient", "‖∇‖", "norm of the gradient"],
+  ["gradient", "‖∇‖", "norm of the gradient of the output"],
 ] as const;
 export type Measure = (typeof MEASURES)[number][0];
 
@@ -117,4 +117,13 @@ export function inWords(row: Row): string {
 /** A name cut in its middle: the ends of paths tell them apart. */
 export function middle(name: string, most: number): string {
   return name.length <= most ? name : `${name.slice(0, Math.floor(most / 2) - 1)}…${name.slice(-Math.ceil(most / 2))}`;
+}
+
+/** A path in fewer letters, its numbers and its last name kept: what is between them is said by its first letter. */
+export function shortened(path: string, most: number): string {
+  const names = path.split(".");
+  for (let at = 0; at < names.length - 1 && names.join(".").length > most; at++) {
+    if (!/^\d+$/.test(names[at] ?? "")) names[at] = (names[at] ?? "").slice(0, 1);
+  }
+  return middle(names.join("."), most);
 }
