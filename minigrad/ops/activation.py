@@ -16,6 +16,7 @@ import numpy as np
 from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.dtype import as_dtype, float_info
 from minigrad.backends import draws
+from minigrad.backends.batched import CURRENT
 from minigrad.backends.numpy import FLOAT16, FLOAT32, XP
 from minigrad.backends.registry import BACKEND_OF, backend_of, by_kernel
 from minigrad.core import Node, Tensor, attributes, record1, record2
@@ -469,6 +470,8 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
             raise RuntimeError(f"rrelu: {name} bound must be finite, got {float(bound)}")
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if CURRENT.inside:
+        raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
     slope = slopes(input.array, lower, upper) if training else (lower + upper) / 2
     return chosen(RreluWithNoise, inplace, input, slope, lower, upper, training)
 
