@@ -38,6 +38,7 @@ from minigrad.ops._dispatch import (
 from minigrad.ops._dispatch.elementwise import Gate, Scaled, in_blocks
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops._dispatch.registration import METHODS
+from minigrad.ops._dispatch.type_promotion import number_in
 from minigrad.ops.pointwise import unary
 from minigrad.ops.pointwise.add import Add, Sub
 from minigrad.ops.pointwise.div import Div
@@ -303,7 +304,9 @@ class Threshold(Node):
         x = a.array
         if x.dtype.kind == "b":
             refuse("threshold_cpu", x.dtype)
-        return record1(cls, np.where(x <= threshold, as_dtype(np.array(value), x.dtype)[()], x), a, (a,), (threshold,))
+        if x.dtype.kind != "f":  # -1 is 255 as uint8
+            threshold = number_in(threshold, x.dtype)
+        return record1(cls, np.where(x <= threshold, number_in(value, x.dtype), x), a, (a,), (threshold,))
 
     def backward(self, xp: Any, g: Any, a: Any, threshold: float) -> Any:
         return xp.apply(Gate, g, a, ~(a <= threshold))
