@@ -155,8 +155,8 @@ def resnet50() -> tuple[nn.Module, Callable[[], torch.Tensor]]:
 
 
 # The limits are what was measured on a busy machine, with a little room. Asked for GPT-2 tiny are (4, 6, 9), 12, for T5
-# and Whisper (5, 8, 12), 12, for ResNet-50 (1.3, 1.6, 2.2), 3, for GPT-2 small (1.3, 1.8, 3), 3. Met are those of ops
-# and values of GPT-2 tiny, ResNet-50 and GPT-2 small, of values of Whisper, and of a checkup of ResNet-50.
+# and Whisper (5, 8, 12), 12, for ResNet-50 (1.3, 1.6, 2.2), 3, for GPT-2 small (1.3, 1.8, 3), 3. On a quiet machine all
+# are met but those of T5, of modules of Whisper and of GPT-2 small, and of the checkups of GPT-2, T5 and Whisper.
 MODELS = {
     "residual": Subject(residual, (2, 2.2, 3), 5),
     "encoder": Subject(encoder, (4.5, 6, 9), 12),

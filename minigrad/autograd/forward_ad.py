@@ -118,6 +118,8 @@ class Tangents:
     def set(self, tensor: Tensor, tangent: T) -> T:
         """Keep a tangent as long as its tensor lives; None: it has none, though its base may."""
         keep(self.of_tensors, id(tensor), tensor, tangent)
+        if LOCAL.observer is not None and tangent is not None:
+            LOCAL.observer.tangent(tensor, tangent)
         node = tensor._current_grad_fn
         if node is not None:
             keep(self.of_results, (id(node), tensor._output_nr), node, tangent)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from minigrad._base.locks import new_lock
 from minigrad.autograd.forward_ad import wrap_apply
 from minigrad.backends.batched import CURRENT, OF_PASSES, Level, outside
-from minigrad.core import UNUSUAL, Tensor
+from minigrad.core import LOCAL, UNUSUAL, Tensor
 
 __all__ = ["STACK", "entered_on_stack", "lowered", "of_batch", "require_grad"]
 
@@ -108,19 +108,26 @@ def refusing_passes() -> Iterator[None]:
 
 
 @contextmanager
-def entered_on_stack(level: Any) -> Iterator[None]:
-    """A block in which one more transform runs."""
+def entered_on_stack(level: Any, name: str) -> Iterator[None]:
+    """A block in which one more transform runs; a recorder draws a frame of this name around what runs in it."""
     before, STACK.levels = STACK.levels, (*STACK.levels, level)
+    observer, done = LOCAL.observer, False
+    if observer is not None:
+        observer.seen.transform_begin(name)
     try:
         with refusing_passes():
             yield
+        done = True
     finally:
         STACK.levels = before
+        if observer is not None:
+            observer.seen.transform_end(not done)
 
 
 def of_batch(level: Level) -> AbstractContextManager[None]:
     """A block in which `vmap` runs a function, or a batch of passes, which is no transform."""
-    return entered_on_stack(level) if level.randomness != OF_PASSES else refusing_passes()
+    name = f"vmap ×{level.size}"
+    return entered_on_stack(level, name) if level.randomness != OF_PASSES else refusing_passes()
 
 
 @contextmanager

@@ -130,11 +130,11 @@ class Reverse:
         self.outer, self.recorded = STATE.level, LOCAL.grad_enabled
 
     @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self, name: str) -> Iterator[None]:
         """A block in which the function runs: recorded, and with the levels that it enters inside of this one."""
         before, STATE.level = STATE.level, self
         try:
-            with entered_on_stack(self), disable_saved_tensors_hooks(HOOKS), inference_mode(False):
+            with entered_on_stack(self, name), disable_saved_tensors_hooks(HOOKS), inference_mode(False):
                 yield
         finally:
             STATE.level = before
@@ -210,7 +210,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     @wrapped(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         level, places, given = Reverse(), positions(argnums, len(args)), list(args)
-        with level.running():
+        with level.running("grad"):
             for place in places:
                 given[place] = level.entered(args[place])
             output, aux = with_aux(func(*given, **kwargs), has_aux, GRAD)
@@ -250,7 +250,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     and returns a tuple. Raises RuntimeError if the output is not of floating point tensors only.
     """
     level = Reverse()
-    with level.running():
+    with level.running("vjp"):
         given = level.entered(primals)
         output, aux = with_aux(func(*given), has_aux, VJP)
         outputs = outputs_of(output, VJP)
@@ -296,7 +296,7 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     try:
         moving = leaves(tangents)
         duals = mapped(lambda each: dual_of(level, each, checked(each, next(moving))), primals)
-        with entered_on_stack(level):
+        with entered_on_stack(level, "jvp"):
             output, aux = with_aux(func(*duals), has_aux, JVP)
         outputs_of(output, JVP)
         pushed = mapped(lambda each: tangent_of(level, each, strict), output)
@@ -332,9 +332,9 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     transposes a vector-Jacobian product. Raises RuntimeError for tangents of another form, shape or dtype.
     """
     rows, given = Reverse(), only_tensors(primals)
-    with rows.running():
+    with rows.running("linearize"):
         level = Reverse()
-        with level.running():
+        with level.running("vjp"):
             output = func(*level.entered(primals))
         outputs = outputs_of(output, "linearize(f, *primals)")
         cotangents = rows.entered([zeros_like(each) for each in outputs])

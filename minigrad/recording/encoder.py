@@ -301,7 +301,8 @@ class Encoder:
         self.moves.append((tensor, copy))
 
     def shares(self, tensor: int, facts: dict[str, Any]) -> None:
-        """Note how a tensor shares memory or a version counter, if it does not have its own, starting at 0."""
+        """Note how a tensor shares memory or a version counter, if it does not have its own, starting at 0; and its
+        tangent."""
         self.parts.tensors[tensor].update(facts)
 
     def gone(self, tensor: int) -> None:

@@ -188,6 +188,12 @@ class Observer:
             facts = {"base": self.seen.tensor(tensor._base), "requires_grad": tensor._requires_grad}
             self.log.append(("shares", number, facts))
 
+    def tangent(self, tensor: Any, tangent: Any) -> None:
+        """A tensor has got a tangent, whose op was reported before it."""
+        number = self.seen.tensor_number(tensor)
+        if number is not None:
+            self.log.append(("shares", number, {"tangent": self.seen.tensor(tangent)}))
+
     def mode(self, name: str, on: bool) -> None:
         """A grad mode was switched; the library's own switches are left out, except around a user's `forward`."""
         frame = sys._getframe(1)

@@ -11,6 +11,7 @@ from typing import Any
 
 from numpy import asarray, generic
 
+from minigrad.backends.batched import in_all_examples
 from minigrad.backends.registry import BACKEND_OF, is_array, storage
 from minigrad.core import SCALAR_OPERAND, Node, Packed, is_tensor
 from minigrad.history.views import address
@@ -42,8 +43,12 @@ class Seen(Tracker):
             ref.key, ref.number, ref.array_id, ref.storage, ref.writes = id(constant), None, id(constant.array), 0, 0
 
     def copy(self, array: Any) -> Any:
-        """Return what is kept of an array; a NumPy scalar never changes."""
-        return array if isinstance(array, generic) else super().copy(array)
+        """Return what is kept of an array: of a batch, that of all examples. A NumPy scalar never changes."""
+        return array if isinstance(array, generic) else super().copy(in_all_examples(array))
+
+    def copy_given(self, array: Any) -> Any:
+        """Return what is kept of an array that no op made."""
+        return super().copy_given(in_all_examples(array))
 
     def memory_of(self, t: Any) -> tuple[int, int]:
         """Return the memory in which a tensor is stored, and its bytes."""
@@ -282,6 +287,7 @@ class Seen(Tracker):
 
 def window(array: Any) -> dict[str, Any]:
     """Return where in its storage an array lies, in elements; empty if it begins there and is in row-major order."""
+    array = in_all_examples(array)
     if type(array) in BACKEND_OF:
         begin = storage(array)[0]
     elif isinstance(array, generic) or array.base is None and array.flags.c_contiguous:

@@ -238,6 +238,15 @@ class Tracker:
         self.modules.pop()
         self.log.append(entry)
 
+    def transform_begin(self, name: str) -> None:
+        """A transform of functions begins to run its function: a frame like that of a module, but of its own name."""
+        self.scope_count += 1
+        self.log.append(("module_begin", name, name.split()[0]))
+
+    def transform_end(self, raised: bool) -> None:
+        """It has run."""
+        self.log.append(("module_end", [], None if raised else []))
+
     def numbers_in(self, value: Any) -> list[int]:
         """Return the numbers of the tensors in a value, at any depth, that were seen."""
         return [number for t in tensors_of(value) if (number := self.tensor_number(t)) is not None]

@@ -58,9 +58,10 @@ class Record:
 
 
 SCOPE = Record(
-    "One call of a module. A module that is called twice has two records, and a parent precedes the calls inside it.",
+    "One call of a module, or one run of a function by a transform: `vmap ×5`, of five examples, `grad`, `vjp`, `jvp`. "
+    "A module that is called twice has two records, and a parent precedes the calls inside it.",
     name="str?: its path as an attribute of the module that called it; without a caller, the variable that holds it",
-    module="str: its class",
+    module="str: its class, or what transform it is",
     parent="scope?: the enclosing call",
     inputs="[tensor] or absent: the tensors among its arguments, at any depth, as far as the recording has met them",
     outputs="[tensor] or absent: the tensors that it returned, in the same way; absent if it raised or is not over")
@@ -84,6 +85,7 @@ TENSOR = Record(
          "`item()`, `numpy()`",
     unexplained="bool or absent: whether it was created while the program ran by no recorded event: its values may "
                 "depend on anything",
+    tangent="tensor or absent: in forward mode, the direction in which it moves: a column of a Jacobian",
     offset="whole or absent: its offset in its storage, in elements, unless it is contiguous from the start",
     strides="[whole] or absent: its strides in elements, in the same case")
 NODE = Record(

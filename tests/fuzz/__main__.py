@@ -1,10 +1,11 @@
 """`python -m tests.fuzz TARGET --minutes 60`: tries random inputs until the time is over, and prints what fails.
 
-`autograd`: random programs, under minigrad and PyTorch; `transforms`: random compositions of `torch.func`. `traces`
-(byte by byte), `schema` (traces in which a value is another one), `saved`, `archives`, `progress` and `manifests`:
-damaged files. `pages`: damaged exported pages, in Chromium. `folders`: commands that run at once in a folder of
-lessons. What fails is kept in tests/fuzz/files/cases, and tried from then on by the tests and at the beginning of each
-run. `--engine atheris` has atheris choose the damages, where it is installed.
+`autograd`: random programs, under minigrad and PyTorch; `training`: those that also train, load data and
+differentiate twice; `transforms`: random compositions of `torch.func`. `traces` (byte by byte), `schema` (traces in
+which a value is another one), `saved`, `archives`, `progress` and `manifests`: damaged files. `pages`: damaged
+exported pages, in Chromium. `folders`: commands that run at once in a folder of lessons. What fails is kept in
+tests/fuzz/files/cases, and tried from then on by the tests and at the beginning of each run. `--engine atheris` has
+atheris choose the damages, where it is installed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 import itertools
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import torch
@@ -22,6 +23,8 @@ import minigrad
 from tests.fuzz import transforms
 from tests.fuzz.differential.program import replayed, shortened
 from tests.fuzz.differential.search import differences, new_seed
+from tests.fuzz.differential.statements import Draw
+from tests.fuzz.differential.training import MORE
 from tests.fuzz.files import coverage_guided
 from tests.fuzz.files.targets import CASES, cases, damaged_file, failure
 from tests.fuzz.files.targets import TARGETS as FILES
@@ -38,11 +41,11 @@ def seeds(first: int, count: int | None, minutes: float) -> Iterator[int]:
         yield number
 
 
-def autograd(tried: Iterator[int]) -> int:
+def autograd(tried: Iterator[int], more: Sequence[tuple[int, Draw]] = ()) -> int:
     """Programs about autograd, run under minigrad and PyTorch; gives how many differ in what must be equal."""
     kinds: Counter[str] = Counter()
     found = 0
-    for number, pair, difference in differences(minigrad, torch, tried):
+    for number, pair, difference in differences(minigrad, torch, tried, more):
         kinds[difference.kind] += 1
         if difference.hard:
             found += 1
@@ -90,7 +93,8 @@ def compositions(tried: Iterator[int]) -> int:
     return kinds["different"]
 
 
-TARGETS = {"autograd": autograd, "transforms": compositions, **{name: partial(files, name) for name in FILES}}
+TARGETS = {"autograd": autograd, "training": partial(autograd, more=MORE), "transforms": compositions,
+           **{name: partial(files, name) for name in FILES}}
 
 
 def main() -> int:

@@ -15,6 +15,7 @@ import pytest
 import minigrad
 from tests.fuzz.differential.program import Side, replayed, shortened
 from tests.fuzz.differential.search import differences, new_seed, program
+from tests.fuzz.differential.training import MORE
 
 pytestmark = pytest.mark.torch
 PROGRAMS = 2000
@@ -45,6 +46,12 @@ def test_most_statements_run(torch):
             ran, errors = ran + 1, errors + bool(side.run(statement)[0])
     assert ran > 300
     assert errors < 0.3 * ran
+
+
+def test_programs_that_train(torch):
+    """The same ones each time: their kinds are new, and looked through at length by `python -m tests.fuzz training`."""
+    found = [each for each in differences(minigrad, torch, range(40), MORE) if each[2].hard]
+    assert not found, found
 
 
 FAULTS = {

@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Error, Locator, Page, expect
 from minigrad_lessons.bank import PREDICTIONS
 from tests.browser.fixtures import LESSONS, NOTEBOOKS, READ, THEMES
 from tests.browser.jupyter import Lab, chrome, lab, open_notebook, switch
-from tests.browser.walks.student import Keyboard, Mouse, Student
+from tests.browser.walks.student import FORWARD, Keyboard, Mouse, Student
 from tests.groups import chromium
 from tests.lessons.answers import KEYS
 from tests.lessons.play import lesson
@@ -102,6 +102,8 @@ class Walk:
             root.focus()
         try:
             for _ in range(3):
+                if root.get_by_role("button", name=FORWARD).get_attribute("aria-disabled") == "true":
+                    break  # the last step, or a node has to be called by hand
                 self.student.step(root)
             self.shot(id)
         except (Error, AssertionError) as wrong:

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from tests.fuzz.differential.facts import HARD, close, facts, memory_of, seen, sharing, unlike
+from tests.fuzz.differential.training import TRAINING
 from tests.parity.outcome import sentence
 
 # Of PyTorch: it breaks, or recorded what it cannot differentiate.
@@ -103,7 +104,8 @@ class Side:
 
     def __init__(self, lib: ModuleType, seed: int) -> None:
         self.lib, self.variables = lib, {"torch": lib}
-        exec(compiled(HEADER), self.variables)
+        exec(compiled(HEADER + TRAINING.replace("from torch.utils import", f"from {lib.__name__}.utils import")),
+             self.variables)
         self.hidden = set(self.variables)
         lib.manual_seed(seed)
 

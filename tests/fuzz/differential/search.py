@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
 from types import ModuleType
 
 from tests.fuzz.differential.program import Difference, Pair, shaky, started
-from tests.fuzz.differential.statements import Scope, backward_of_all, drawn, factory
+from tests.fuzz.differential.statements import Draw, Scope, backward_of_all, drawn, factory
 
 
 def new_seed() -> int:
@@ -32,7 +32,8 @@ def every_warning(*libs: ModuleType) -> Iterator[None]:
             lib.set_warn_always(always)
 
 
-def program(mine: ModuleType, theirs: ModuleType, seed: int) -> tuple[Pair, Difference | None]:
+def program(mine: ModuleType, theirs: ModuleType, seed: int,
+            more: Sequence[tuple[int, Draw]] = ()) -> tuple[Pair, Difference | None]:
     """The program of this seed, up to the statement after which the sides differ."""
     random = Random(seed)
     pair = started(mine, theirs, seed)
@@ -41,7 +42,7 @@ def program(mine: ModuleType, theirs: ModuleType, seed: int) -> tuple[Pair, Diff
     count = 0
     for _ in range(random.randint(2, 14)):
         scope = Scope(random, pair.theirs.variables, count)
-        statement = drawn(scope)
+        statement = drawn(scope, more)
         count = scope.count
         if found := pair.step(statement):
             return pair, found
@@ -60,11 +61,12 @@ def written_behind_hooks(statements: list[str]) -> bool:
     return any(re.search(r"_\(|Negated|\] [-+*/]?= |\.data\b", statement) for statement in statements[first + 1:])
 
 
-def differences(mine: ModuleType, theirs: ModuleType, seeds: Iterable[int]) -> Iterator[tuple[int, Pair, Difference]]:
+def differences(mine: ModuleType, theirs: ModuleType, seeds: Iterable[int],
+                more: Sequence[tuple[int, Draw]] = ()) -> Iterator[tuple[int, Pair, Difference]]:
     """The programs of these seeds in which the sides differ, and not by rounding alone."""
     with every_warning(mine, theirs):
         for seed in seeds:
-            pair, found = program(mine, theirs, seed)
+            pair, found = program(mine, theirs, seed, more)
             if found and any("inference_mode" in statement for statement in pair.statements):
                 found = replace(found, kind="after inference_mode")
             if found and found.kind in ("values", "log") and any("(written)" in each for each in pair.statements):

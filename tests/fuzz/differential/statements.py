@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -88,18 +88,19 @@ class Scope:
         return self.random.choice(options)
 
 
-def statement(weight: int) -> Callable[[Draw], Draw]:
+def statement(weight: int, among: list[tuple[int, Draw]] = STATEMENTS) -> Callable[[Draw], Draw]:
     """Register a way to draw a statement; its weight says how often."""
     def register(draw: Draw) -> Draw:
-        STATEMENTS.append((weight, draw))
+        among.append((weight, draw))
         return draw
     return register
 
 
-def drawn(scope: Scope) -> str:
-    """The next statement."""
+def drawn(scope: Scope, more: Sequence[tuple[int, Draw]] = ()) -> str:
+    """The next statement, of the usual kinds or of `more`."""
+    kinds = [*STATEMENTS, *more]
     while True:
-        draw = scope.random.choices([draw for _, draw in STATEMENTS], [weight for weight, _ in STATEMENTS])[0]
+        draw = scope.random.choices([draw for _, draw in kinds], [weight for weight, _ in kinds])[0]
         if text := draw(scope):
             return in_mode(scope, text) if scope.random.random() < 0.05 else text
 

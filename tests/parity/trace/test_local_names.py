@@ -12,6 +12,8 @@ import torch
 
 import minigrad
 from minigrad.recorder import record
+from minigrad.recording import tracker
+from minigrad.recording.bindings import Bindings
 from minigrad_widgets.torch_reader import record as read
 
 pytestmark = pytest.mark.torch
@@ -115,3 +117,28 @@ def test_a_parameter_is_called_by_its_module(lib: Any, recorder: Any) -> None:
     with recorder() as trace:
         net(lib.ones(1, 2)).sum().backward()
     assert {tensor["name"] for tensor in trace.tensors if tensor["parameter"]} == {"net.weight", "net.bias"}
+
+
+@LIBRARIES
+def test_functions_that_have_not_moved_are_not_looked_into(lib: Any, recorder: Any, monkeypatch: Any) -> None:
+    """Of the functions around an op the innermost is searched for each op, and its caller if it has assigned something;
+    the others when they reach a line."""
+    looked, searched = [], []
+    changed, named = Bindings.changed, tracker.names_in
+    monkeypatch.setattr(Bindings, "changed", lambda *given: (looked.append(1), changed(*given))[1])
+    monkeypatch.setattr(tracker, "names_in", lambda *given: (searched.append(1), named(*given))[1])
+
+    def nested(depth: int, x: Any) -> Any:
+        if depth:
+            return nested(depth - 1, x)
+        for _ in range(100):
+            x = x * 2
+        return x
+
+    x = lib.ones(2, requires_grad=True)
+    with recorder() as trace:
+        y = nested(30, x)
+        y.sum().backward()
+    assert len([event for event in trace.events if event["kind"] == "forward"]) == 101
+    assert len(looked) <= 2 * 101 + 3 * 30
+    assert len(searched) <= 2  # for the one leaf

@@ -280,6 +280,12 @@ def fake(torch):
         (torch.ones(3, requires_grad=True) * 2).sum().backward()
 
 
+def dual(torch):
+    with torch.autograd.forward_ad.dual_level():
+        x = torch.autograd.forward_ad.make_dual(torch.ones(3, requires_grad=True), torch.ones(3))
+        torch.autograd.forward_ad.unpack_dual(x.sin()).tangent.sum().backward()
+
+
 KINDS = {
     "coo": lambda torch: torch.sparse.mm(torch.eye(3).to_sparse().requires_grad_(), torch.ones(3, 2)).sum().backward(),
     "csr": lambda torch: torch.eye(3).to_sparse_csr() @ torch.ones(3, 2, requires_grad=True),
@@ -291,6 +297,9 @@ KINDS = {
     "quantized": lambda torch: torch.quantize_per_tensor(torch.ones(3), .1, 0, torch.quint8).dequantize() * 2,
     "subclass": lambda torch: (torch.ones(3).as_subclass(type("Sub", (torch.Tensor,), {})).requires_grad_() * 2).sum(),
     "functorch": lambda torch: torch.func.hessian(lambda x: (x ** 3).sum())(torch.ones(2)),
+    "vmap": lambda torch: torch.vmap(lambda x: (x * 2).sum())(torch.ones(3, 2, requires_grad=True)).sum().backward(),
+    "forward mode": lambda torch: torch.func.jvp(torch.sin, (torch.ones(3),), (torch.ones(3),)),
+    "dual": dual,
     "copy": lambda torch: copy.deepcopy(torch.nn.Linear(2, 2)),
 }
 

@@ -61,7 +61,7 @@ def check_field(trace, value, wanted):
 
 def check_records(trace):
     for record_ in trace.tensors:
-        shared = {"base", "counter", "version", "offset", "strides", "read", "unexplained"}
+        shared = {"base", "counter", "version", "offset", "strides", "read", "unexplained", "tangent"}
         assert set(record_) - shared == {"name", "shape", "dtype", "requires_grad", "is_leaf", "node", "output_nr",
                                          "parameter", "storage", "bytes", "value"}
         assert ("offset" in record_) == ("strides" in record_) and not {"base", "counter"} <= set(record_)

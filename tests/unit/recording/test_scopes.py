@@ -110,3 +110,45 @@ def test_nothing_is_kept_and_other_threads_are_left_alone() -> None:
     del model, thread
     gc.collect()
     assert gone() is None
+
+
+def test_transforms_are_frames_and_batches_show_all_examples() -> None:
+    w, xs, layer = torch.tensor([1.0, 2.0]), torch.arange(6.0).reshape(3, 2), nn.Linear(2, 1, bias=False)
+
+    def loss(w: torch.Tensor, x: torch.Tensor) -> Any:
+        return (layer(x) * (w * x).sum()).sum()
+
+    with record() as trace:
+        torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(w, xs)
+        torch.func.vjp(torch.sin, w)
+        torch.func.linearize(torch.sin, w)
+    trace = Trace.from_json(trace.to_json())  # which checks each field
+    named = [(each["name"], each["module"], each["parent"]) for each in trace.scopes]
+    assert named == [("vmap ×3", "vmap", None), ("grad", "grad", 0), ("layer", "Linear", 1), ("vjp", "vjp", None),
+                     ("linearize", "linearize", None), ("vjp", "vjp", 4)]
+    summed = next(each for each in trace.nodes if each["name"] == "SumBackward0" and each["scope"] == 1)
+    value = trace.values[trace.tensors[summed["outputs"][0]]["value"]]
+    assert value["data"] == (xs @ w).tolist()  # one for each example
+    assert "vmap ×3" in str(trace.summary())
+
+
+def test_a_transform_that_raises_ends_its_frame() -> None:
+    def broken(x: torch.Tensor) -> Any:
+        return x.sum() if x.numel() < 2 else x[5]
+
+    with record() as trace:
+        with pytest.raises(IndexError):
+            torch.func.vmap(broken)(torch.ones(2, 3))
+        (torch.ones(1, requires_grad=True) * 2).sum()
+    assert [each["name"] for each in trace.scopes] == ["vmap ×2"]
+    assert all("scope" not in each for each in trace.nodes)
+
+
+def test_tangents_stand_beside_values() -> None:
+    x = torch.tensor([1.0, 2.0])
+    with record() as trace:
+        value, moved = torch.func.jvp(lambda x: (x.exp() * x).sum(), (x,), (torch.tensor([1.0, 0.0]),))
+    tangents = {trace.values[each["value"]]["data"][0]: trace.values[trace.tensors[each["tangent"]]["value"]]["data"]
+                for each in trace.tensors if "tangent" in each}
+    assert tangents[value.item()] == [moved.item()]
+    assert tangents[1.0] == [1.0, 0.0]  # of the argument

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import random
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import minigrad
 from minigrad.recorder import record
 from minigrad.trace.format import memory_text
 from minigrad_widgets import checkup
+from minigrad_widgets.doctor import source
 from tests.widgets.doctor.models import batch, images, models
 
 LIBRARIES = ["minigrad", pytest.param("torch", marks=pytest.mark.torch)]
@@ -164,3 +167,19 @@ def test_the_report_as_text_and_as_a_page(tmp_path: Path) -> None:
 def test_a_recorder_that_is_on_already() -> None:
     with record(), pytest.raises(RuntimeError, match="a recorder is on already"):
         checkup(lambda: minigrad.ones(3))
+
+
+def test_a_file_is_parsed_once_whatever_the_rules_ask_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    step, model, optimizer = program(minigrad)
+    parsed: Counter[str] = Counter()
+    parse = ast.parse
+
+    def counted(text: str, *args: Any, **kwargs: Any) -> Any:
+        parsed[text] += 1
+        return parse(text, *args, **kwargs)
+
+    source.parsed.cache_clear()
+    monkeypatch.setattr(ast, "parse", counted)
+    for _ in range(2):
+        checkup(step, model=model, optimizer=optimizer)
+    assert parsed[Path(__file__).read_text(encoding="utf-8")] == 1

@@ -147,6 +147,16 @@ describe("what is shown", () => {
     expect(model.get("selected")).toBeNull();
   });
 
+  it("shows the tangent of a result beside its gradient", () => {
+    const trace = square();
+    trace.tensors.push({ ...trace.tensors[0]!, name: null, value: 3 });
+    trace.tensors[1]!.tangent = 2;
+    const [, root] = show({ step: 4, selected: 0 }, trace);
+    const told = [...root.querySelectorAll(".mg-details dt")].map((name) => [name.textContent, name.nextElementSibling?.textContent]);
+    expect(told).toContainEqual(["tangent", "tensor(6.)"]);
+    expect(told).toContainEqual(["gradient", "tensor(1.)"]);
+  });
+
   it.each(["constructor", "toString", "__proto__", "hasOwnProperty"])("shows a node of the name %s", (name) => {
     const trace = square("x");
     (trace.nodes[0] as { name: string }).name = name;

@@ -173,6 +173,20 @@ it("folds and unfolds what is in a module, here and in the drawing", () => {
   expect(root.querySelector('[data-scope="0"]')).not.toBeNull();
 });
 
+it("calls a transform no model", () => {
+  for (const [name, module] of [["net", "Net"], ["vmap ×4", "vmap"]] as const) {
+    const trace = network((each) => {
+      each.scopes = [{ name, module, parent: null }];
+      for (const node of each.nodes) node.scope = 0;
+      each.rows = { nodes: each.rows?.nodes ?? [], scopes: [[[4], 100, 4, 0, 640, 64, 1]] };
+    });
+    const place = document.createElement("div");
+    document.body.replaceChildren(place);
+    render({ model: new FakeModel({ trace: JSON.stringify(trace), step: trace.events.findIndex(({ kind }) => kind === "backward_start") }), el: place });
+    expect(place.querySelector(".mg-overview") === null).toBe(module === "vmap");
+  }
+});
+
 it("says at a glance what the model is, which part costs most, and where gradients shrink", () => {
   const trace = network((each) => {
     each.scopes = [{ name: "net", module: "Net", parent: null }, { name: "first", module: "Linear", parent: 0 }, { name: "second", module: "Linear", parent: 0 }];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import linecache
 import re
@@ -19,9 +20,15 @@ FILLS = frozenset({"constant_", "zeros_", "ones_", "fill_", "zero_", "full", "on
 
 
 def tree_of(path: str) -> ast.Module | None:
-    """Return the syntax tree of a file, or of a notebook cell."""
+    """Return the syntax tree of a file, or of a notebook cell; nobody changes it, since many rules ask for it."""
+    return parsed("".join(linecache.getlines(path)))
+
+
+@functools.lru_cache(16)
+def parsed(text: str) -> ast.Module | None:
+    """Return the syntax tree of a text; None if it is not Python's."""
     try:
-        return ast.parse("".join(linecache.getlines(path)))
+        return ast.parse(text)
     except SyntaxError:  # a cell with magics
         return None
 

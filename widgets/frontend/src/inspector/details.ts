@@ -201,6 +201,8 @@ export class DetailsPane {
     if (entry && number !== undefined) pairs.push([`entry ${entry.place}`, html("code", { class: "mg-entry-value" }, entryText(number))]);
     const came = of === null ? null : this.arithmetic.arrived(of, record.output_nr, moment);
     if (came !== null) pairs.splice(3, 0, ["gradient", value(tensor(valueOf(this.trace, came)))]);
+    const moves = this.trace.tensors[record.tangent ?? -1];
+    if (moves) pairs.splice(3, 0, ["tangent", value(tensor(valueOf(this.trace, moves.value)))]);
     if (record.output_nr > 0) pairs.splice(1, 0, ["output_nr", String(record.output_nr)]);
     if (record.base !== undefined) pairs.push(["view of", tensorName(this.trace, record.base)]);
     if (moment.version(id) > 0) pairs.push(["version", String(moment.version(id))]);

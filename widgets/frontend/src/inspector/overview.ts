@@ -46,7 +46,9 @@ export function overview(trace: Trace, pick: (node: Maybe) => void): HTMLElement
   const rows = new Rows(trace);
   const top = trace.scopes?.findIndex(({ parent }) => parent === null) ?? -1;
   const whole = top < 0 ? null : rows.of(boxOf(top));
-  if (all.length === 0 || !whole) return [];
+  const scope = trace.scopes?.[top];
+  const transform = scope?.name?.split(" ")[0] === scope?.module; // its frame has its name: it is no model
+  if (all.length === 0 || !whole || transform) return [];
   const link = ({ name, kind, node }: Part): HTMLElement => {
     const button = html("button", { type: "button", class: "mg-link" }, name);
     button.addEventListener("click", () => pick(node));

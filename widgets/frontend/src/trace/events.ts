@@ -25,6 +25,7 @@ export interface TensorRecord {
   version?: number;
   read?: number;
   unexplained?: boolean;
+  tangent?: number;
   offset?: number;
   strides?: number[];
 }
@@ -47,8 +48,8 @@ export interface NodeRecord {
 }
 
 /**
- * One call of a module. A module that is called twice has two records, and a parent precedes the calls inside
- * it.
+ * One call of a module, or one run of a function by a transform: `vmap ×5`, of five examples, `grad`, `vjp`,
+ * `jvp`. A module that is called twice has two records, and a parent precedes the calls inside it.
  */
 export interface Scope {
   name: string | null;
@@ -320,7 +321,7 @@ export const OF_A_PASS: ReadonlySet<string> = new Set([
 
 /** The fields of each record, and of every event: `field=type` or, where it may be absent, `field?=type`. */
 export const RECORD_FIELDS: Readonly<Record<string, string>> = {
-  tensors: "name=str? shape=[int] dtype=str requires_grad=bool is_leaf=bool node=node? output_nr=nr parameter=bool storage=int bytes=int value=value base?=tensor counter?=tensor version?=int read?=int unexplained?=bool offset?=whole strides?=[whole]",
+  tensors: "name=str? shape=[int] dtype=str requires_grad=bool is_leaf=bool node=node? output_nr=nr parameter=bool storage=int bytes=int value=value base?=tensor counter?=tensor version?=int read?=int unexplained?=bool tangent?=tensor offset?=whole strides?=[whole]",
   nodes: "name=str sequence_nr=whole? next=[(node,output_nr:nr)?] inputs=[tensor?] outputs=[tensor] saved=[(name:str,tensor?,value?)] variable?=tensor derivatives?=[expression?] seconds?=(forward:number?,backward:number?) parameters?=[(name:str,expression)] scope?=scope file?=file? line?=int?",
   scopes: "name=str? module=str parent=scope? inputs?=[tensor] outputs?=[tensor]",
   bindings: "step=int call=int file=file line=int? names=[(name:str,tensor?)]",

@@ -25,14 +25,13 @@ def frozen_by_mistake(facts: Facts) -> Iterator[Finding]:
     for named in facts.optimizers:
         groups = [group["params"] for group in named.value.param_groups]
         off = [p for group in groups for p in group if switched_off(facts, p)]
-        bodies = [body_of(each)[1] for each in facts.functions]
-        where = [place for each in facts.functions for place in freezes(*body_of(each), "switched off here")]
-        if off and where and not any(unfreezes(each) for each in bodies):
-            yield switched(named, [names.get(id(p), "a parameter") for p in off], where[:1])
         alone = [p for group in groups if group and not any(
             p.requires_grad or facts.required.get(id(p), True) for p in group) for p in group]
-        texts = [*bodies, surrounding(facts.program)[1]]
-        if alone and not any(unfreezes(each, certain=True) for each in texts):
+        texts = [body_of(each) for each in facts.functions] if off or alone else []
+        where = [place for each in texts for place in freezes(*each, "switched off here")]
+        if off and where and not any(unfreezes(each) for _, each in texts):
+            yield switched(named, [names.get(id(p), "a parameter") for p in off], where[:1])
+        if alone and not any(unfreezes(each, certain=True) for _, each in (*texts, surrounding(facts.program))):
             yield from_the_start(facts, named, alone, names)
 
 
