@@ -147,7 +147,7 @@ IN_SHORT = {
              "its result can be differentiated.",
     "row17": "Tensor hooks come first, in the order in which they were added, then pre-hooks, the node and its post-"
              "hooks; at a leaf, hooks that run after accumulation come last.",
-    "row18": "`save_for_backward` for tensors: an attribute of `ctx` can keep itself in memory, and "
+    "row18": "`save_for_backward` for tensors: a result that is an attribute of `ctx` keeps itself in memory, and "
              "nobody checks its version; plain numbers may be attributes.",
     "row19": "The output was not computed from that input; `allow_unused=True` gives None for it instead of an error.",
     "row20": "Recursion walks every path, and their number can double at each step; in topological order each node "

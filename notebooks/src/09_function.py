@@ -168,9 +168,10 @@ print("thrown away, and still in memory:", [name for name, spy in spies.items() 
 gc.enable()
 
 # %% [markdown] id=predict-intro tags=section:predict
-# The attribute makes a cycle: the result holds its node, and the node holds the result. Only the garbage collector
-# frees a cycle, some time later. `save_for_backward` creates no cycle, frees its tensors after `backward()`, and
-# checks versions, as you will see.
+# A result kept as an attribute makes a cycle: the result holds its node, and the node holds the result. Only the
+# garbage collector frees a cycle, some time later. `save_for_backward` creates no cycle, frees its tensors after
+# `backward()`, and checks versions. An input kept as an attribute makes no cycle either, but nobody checks its version,
+# and hooks for saved tensors, such as checkpoint's in lesson 10, never see it.
 #
 # ## Predict, then run
 #

@@ -142,12 +142,13 @@ for event in trace.events:
 # The last layer's gradients were already being sent before the first layer's existed: the network sends while the
 # processor computes.
 #
-# DDP puts a hook on each `AccumulateGrad` node. The hook copies the gradient, divided by the number of ranks, into a
-# **bucket**. A full bucket is summed over the ranks while `backward()` goes on. At the end of the pass, DDP waits for
-# the sums and writes them into `.grad`. That is why 1 arrived in the picture, but 2 was printed.
+# DDP puts a hook on each `AccumulateGrad` node. The hook copies all that is in `.grad` by then, divided by the number
+# of ranks, into a **bucket**. A full bucket is summed over the ranks while `backward()` goes on. At the end of the
+# pass, DDP waits for the sums and writes them into `.grad`. That is why 1 arrived in the picture, but 2 was printed.
 
 # %% [markdown] id=predict-intro tags=section:predict
-# So `torch.autograd.grad` sends nothing: it runs no `AccumulateGrad`, and returns this rank's own gradients.
+# So `torch.autograd.grad` sends nothing: it runs no `AccumulateGrad`, and returns this rank's own gradients. And if one
+# rank alone skips a layer, the others wait for its part of the bucket: the program hangs.
 #
 # ## Predict, then run
 #
