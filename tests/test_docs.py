@@ -94,3 +94,11 @@ class TestTheCheck:
 
     def test_code_is_not_read(self) -> None:
         assert list(links_of("```\n[a](b)\n```\n[c](d)")) == [("c", "d")]
+
+
+@pytest.mark.parametrize("page", ["docs/your_own_model.md", "notebooks/src/20_a_whole_model.py"])
+def test_a_colour_is_called_what_the_inspector_calls_it(page: str) -> None:
+    measures = (ROOT / "widgets" / "frontend" / "src" / "inspector" / "measures.ts").read_text(encoding="utf-8")
+    (name,) = re.findall(r'PER_ENTRY = "(.+?)"', measures)
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert f"**{name}**" in " ".join(text.replace("\n# ", " ").split())

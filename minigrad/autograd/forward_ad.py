@@ -47,7 +47,6 @@ from minigrad.core.engine import execute
 from minigrad.core.evaluate import call_function
 from minigrad.core.input_buffer import GraphTask
 from minigrad.core.saved import versions_of
-from minigrad.core.tensor import next_sequence_nr
 from minigrad.ops._dispatch.elementwise import ByNumber, OfNumber, OfOne, OfTwo
 from minigrad.ops._dispatch.op_wrappers import Lingering, is_part
 from minigrad.ops.factory import zeros_like
@@ -150,12 +149,6 @@ BORN: dict[int, tuple[Any, int]] = {}  # when a level made a leaf, as a sequence
 STAND_INS: dict[int, Any] = {}  # the leaves by which nobody differentiates but a level for itself, as in `of_tensors`
 
 
-def note_birth(leaf: Tensor) -> Tensor:
-    """Return a new leaf, noted as one that was made now: inside of the levels of `vmap` that are on."""
-    keep(BORN, id(leaf), leaf, next_sequence_nr())
-    return leaf
-
-
 class ThreadLevels(threading.local):
     """What the ops of a thread see."""
 
@@ -212,8 +205,10 @@ def carrying(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..
             if not CARRYING.count:
                 CARRYING.leave()
             return forward(*args, **options)
-        tangents = {id(each): tangent for each in tensors_in(*args, *options.values())
-                    if (tangent := levels[-1].get(each)) is not None}
+        tensors = tensors_in(*args, *options.values())
+        tangents = {id(each): tangent for each in tensors if (tangent := levels[-1].get(each)) is not None}
+        if tangents and all(each.is_inference() for each in tensors):
+            tangents = {}  # autograd takes no notice of such an op, in neither direction
         STATE.levels = levels[:-1]  # `within`, without the grad mode
         try:
             if not tangents:
@@ -290,7 +285,7 @@ class Push:
 
     def stand_in(self, dual: Tensor) -> Tensor:
         """Return a tensor that requires grad in place of a dual: part of its graph, or a leaf if it has none."""
-        stand_in = note_birth(plain(dual.array, requires_grad=True))
+        stand_in = plain(dual.array, requires_grad=True)
         keep(STAND_INS, id(stand_in), stand_in, None)
         if dual._requires_grad:
             node = stand_in._grad_fn = Alias()
@@ -356,7 +351,7 @@ class Push:
 
     def by_transpose(self, result: Tensor) -> Tensor | None:
         """Differentiate Jᵀg, which is linear in `g`, by `g`."""
-        gradient = note_birth(zeros_like(result))
+        gradient = zeros_like(result)
         gradient._requires_grad = True
         keep(STAND_INS, id(gradient), gradient, None)
         duals = list(self.stand_ins.values())
@@ -622,7 +617,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """Return a view of `tensor` that carries `tangent`, a tensor of the same shape.
+    """Return a view of `tensor` that carries `tangent`, a tensor of the same shape; in inference mode, one without.
 
     Raises RuntimeError outside of a level, if the shapes differ, or if one of the two is dual already; ValueError if
     one is not of floating point dtype.
@@ -638,7 +633,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if current.get(tangent) is not None:
         raise RuntimeError(OF_A_DUAL.format(0))
     checked(tensor, tangent)
-    return dual_of(current, tensor, tangent)
+    return dual_of(current, tensor, tangent) if not LOCAL.inference else tensor.view_as(tensor)
 
 
 def dual_of(level: Tangents, tensor: Tensor, tangent: Tensor) -> Tensor:

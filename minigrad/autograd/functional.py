@@ -247,7 +247,11 @@ def by_columns(func: Callable[..., Any], inputs: Any, vectorize: bool) -> Any:
             form[:] = many_outputs, [primal.shape for primal, _ in unpacked]
             return [zeros_like(primal) if tangent is None else tangent for primal, tangent in unpacked]
 
-    columns = batched(pushed, unit_vectors(inputs))
+    units = unit_vectors(inputs)
+    if len(units[0]):
+        columns = batched(pushed, units)
+    else:  # there are no directions, but the outputs tell their shapes
+        columns = tuple([each.new_zeros((0, *each.shape)) for each in pushed([zeros_like(x) for x in inputs], True)])
     many_outputs, shapes = form
     blocks = []
     for column, shape in zip(columns, shapes, strict=True):

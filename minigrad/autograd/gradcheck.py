@@ -184,13 +184,14 @@ def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: 
     _check_inputs(given)
     try:
         check = Check(func, given, as_tuple(func(*given)), eps, atol, rtol, nondet_tol)
+        if check_backward_ad:
+            (check.fast if fast_mode else check.slow)()
         if check_forward_ad:
             check.forward()
         if check_batched_forward_grad:
             check.batched_forward()
         if not check_backward_ad:
             return True
-        (check.fast if fast_mode else check.slow)()
         if check_batched_grad:
             check.batched()
         check.multiplied(bool(masked))

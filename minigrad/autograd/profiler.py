@@ -24,6 +24,7 @@ from typing import Any
 
 from minigrad._base.optional import module_getattr
 from minigrad.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg, Interval
+from minigrad.backends import registry
 from minigrad.core import UNUSUAL, Node, Tensor
 from minigrad.ops._dispatch.op_wrappers import OPS, is_part
 from minigrad.ops._dispatch.overloads import of_class
@@ -115,6 +116,15 @@ class profile:
                  use_kineto: bool = False) -> None:
         self.enabled, self.record_shapes, self.entered = enabled, record_shapes, False
         self.function_events: EventList | None = None
+        if not enabled:
+            return
+        if use_cuda:
+            warnings.warn("The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` "
+                          "instead.", FutureWarning, stacklevel=2)
+        if not use_cpu and not use_kineto:
+            raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
+        if (use_cuda or use_device == "cuda") and not registry.count("cuda"):
+            warnings.warn("CUDA is not available, disabling CUDA profiling", UserWarning, stacklevel=2)
         for name in ("with_flops", "profile_memory", "with_stack", "with_modules"):
             if locals()[name]:
                 warnings.warn(TIME_ALONE.format(name), UserWarning, stacklevel=2)

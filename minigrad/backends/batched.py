@@ -30,23 +30,31 @@ from minigrad.backends import registry
 from minigrad.backends.registry import BACKEND_OF
 
 __all__ = ["BACKEND", "Batched", "Level", "NoRule", "batched_at", "beside", "by_example", "check_randomness",
-           "copied_for", "for_examples", "in_all_examples", "in_batches", "innermost", "make_ready", "outside",
-           "refuse_dynamic", "refuse_masks", "view_at"]
+           "copied_for", "for_examples", "in_all_examples", "in_batches", "in_memory", "innermost", "make_ready",
+           "outside", "overlap", "refuse_dynamic", "refuse_masks", "refuse_out", "view_at"]
 
 ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
         "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere inside "
         "PyTorch internals, please file a bug report.")
 CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
                 "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
-IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+INTO_ONE = ("vmap: inplace {0}(self, *extra_args) is not possible because there exists a Tensor `other` in "
             "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
-            "not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. "
+            "not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace {0}. "
             "If said operator is being called inside the PyTorch framework, please file a bug report instead.")
+IN_PLACE = INTO_ONE.format("arithmetic")
+OF_PASSES = "of passes"  # the randomness of a level of `is_grads_batched`, which PyTorch runs by its first `vmap`
 NO_DRAWS = {  # by what a level says of random draws
     "error": "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
              "'different' randomness flags on vmap or perform the randomness operation out of vmap",
-    "of passes": "vmap: We do not yet support calling random operations inside of vmap. Please perform random "
-                 "operations outside of vmap as a workaround"}
+    OF_PASSES: "vmap: We do not yet support calling random operations inside of vmap. Please perform random "
+               "operations outside of vmap as a workaround"}
+NO_OUT = ("vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out "
+          "variants as a workaround")
+RANDOM = {"bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn",
+          "randn_like", "randperm"}
+DIFFERENT_IN_ONE = ("vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like "
+                    "same randomness. If this is necessary for your usage, please file an issue with functorch.")
 SAME_OF_BATCH = ("Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
                  "with functorch")
 MASK = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
@@ -322,6 +330,11 @@ def in_all_examples(x: Any) -> Any:
     return in_all_examples(x.value) if type(x) is Batched else x
 
 
+def overlap(x: Any, y: Any) -> bool:
+    """Whether two arrays may share memory, in whichever examples."""
+    return bool(np.may_share_memory(in_all_examples(x), in_all_examples(y)))
+
+
 class DeviceOfBatches:
     """The module that creates arrays beside a batch: with memory of their own for each example, since they may be
     written to. What has its numbers at once is the same for all."""
@@ -439,27 +452,54 @@ class BatchBackend:
 BACKEND: Any = BatchBackend()  # what a device has to itself, memory and streams, a batch has not
 
 
-def check_randomness() -> None:
-    """Raise PyTorch's RuntimeError if random numbers are not allowed here."""
+def check_randomness(*parameters: Any, written: Any = None) -> None:
+    """Raise PyTorch's RuntimeError if random numbers are not allowed here: by a level; for chances that differ between
+    examples, where all examples get the same numbers; for an array, the same for all, into which different are written.
+    """
     for level in CURRENT.inside:
         if level.randomness in NO_DRAWS:
             raise RuntimeError(NO_DRAWS[level.randomness])
+        if level.randomness == "same" and any(level in outside(each) for each in parameters):
+            raise RuntimeError(SAME_OF_BATCH)
+        if written is not None and level not in outside(written) and any(level in outside(each) for each in parameters):
+            raise RuntimeError(INTO_ONE.format("bernoulli"))
+        if written is not None and level.randomness == "different" and level not in outside(written):
+            raise RuntimeError(DIFFERENT_IN_ONE)
+
+
+def refuse_out(name: str) -> None:
+    """Raise PyTorch's RuntimeError for `out=` of a random op inside of `vmap`."""
+    if CURRENT.inside and name in RANDOM:
+        raise RuntimeError(NO_OUT)
 
 
 def for_examples(draw: Callable[..., Any], shape: Any, parameters: tuple[Any, ...]) -> Any:
-    """Random numbers inside of `vmap`: for each example of the levels that ask for different ones. Raises RuntimeError,
-    PyTorch's, if a level allows none, or has batches of chances but wants the same numbers for all."""
-    check_randomness()
-    inside, batches = CURRENT.inside, innermost(parameters) is not None
+    """Random numbers inside of `vmap`: for each example of the levels that ask for different ones. Raises RuntimeError
+    as `check_randomness`."""
+    check_randomness(*parameters)
+    inside = CURRENT.inside
     different = tuple([level for level in inside if level.randomness == "different"])
-    if batches and len(different) < len(inside):
-        raise RuntimeError(SAME_OF_BATCH)
     CURRENT.inside = ()
     try:
         sizes = [level.size for level in different]
         own = [np.ravel(whole_of(each, different)) if registry.is_array(each) else each
                for each in parameters]
         return wrapped(draw((*sizes, *shape), *own), different[::-1])
+    finally:
+        CURRENT.inside = inside
+
+
+def in_memory(draw: Callable[..., Any], x: Any, *parameters: Any) -> Any:
+    """`draw(x, *parameters)`, random numbers like an array, of arrays of all examples, whose order in memory counts;
+    None if the levels do not ask for different numbers for just the examples of `x`. Raises RuntimeError if a level
+    allows none."""
+    check_randomness()
+    levels, inside = outside(x), CURRENT.inside
+    if not levels or levels[::-1] != tuple([level for level in inside if level.randomness == "different"]):
+        return None
+    CURRENT.inside = ()
+    try:
+        return wrapped(draw(in_all_examples(x), *[whole_of(each, levels[::-1]) for each in parameters]), levels)
     finally:
         CURRENT.inside = inside
 

@@ -23,8 +23,8 @@ from minigrad.backends.batched import (
     NoRule,
     batched_at,
     beside,
-    in_all_examples,
     innermost,
+    overlap,
 )
 from minigrad.backends.registry import is_array
 
@@ -414,8 +414,7 @@ RULES[np.shape] = lambda a: a.shape
 RULES[np.ndim] = lambda a: a.ndim
 RULES[np.size] = lambda a, axis=None: a.size if axis is None else a.shape[axis]
 RULES[np.result_type] = lambda *args: np.result_type(*[x.dtype if type(x) is Batched else x for x in args])
-RULES[np.may_share_memory] = RULES[np.shares_memory] = lambda a, b, max_work=None: np.may_share_memory(
-    in_all_examples(a), in_all_examples(b))
+RULES[np.may_share_memory] = RULES[np.shares_memory] = lambda a, b, max_work=None: overlap(a, b)
 
 
 # ---- Products and linear algebra.

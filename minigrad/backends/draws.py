@@ -22,7 +22,7 @@ import numpy as np
 from minigrad._base.contexts import quiet
 from minigrad._base.dtype import BFLOAT16, as_dtype, float_info, from_numpy_dtype, numpy_dtype_of
 from minigrad.backends import curand, intp, random
-from minigrad.backends.batched import CURRENT, check_randomness, for_examples
+from minigrad.backends.batched import CURRENT, check_randomness, for_examples, in_memory
 from minigrad.backends.random import DEFAULT as DEFAULT
 from minigrad.backends.random import Stream as Stream
 from minigrad.backends.random import fractions
@@ -220,7 +220,15 @@ def floating_dtype(dtype: Any, kernel: str) -> np.dtype[Any]:
 
 def multinomial(stream: Any, chances: Any, count: int, replacement: bool) -> Any:
     """`count` categories per row of `chances` (an array of one or two dimensions), which need not sum to 1."""
-    check_randomness()
+    def of_all(own: Any) -> Any:
+        return multinomial(stream, own.reshape(-1, chances.shape[-1]), count, replacement).reshape(
+            (*own.shape[:-1], count))
+
+    if CURRENT.inside:
+        check_randomness(chances)
+        found = in_memory(of_all, chances)
+        return found if found is not None else for_examples(
+            lambda shape, own: of_all(own.reshape((*shape[:-1], -1))), (*chances.shape[:-1], count), (chances,))
     if replacement and count > 1 and type(stream) is not Stream:
         return with_replacement_on_gpu(stream, chances, count)
     if replacement and count > 1:
@@ -228,7 +236,11 @@ def multinomial(stream: Any, chances: Any, count: int, replacement: bool) -> Any
         for row, out in zip(chances.reshape(-1, chances.shape[-1]), drawn.reshape(-1, count), strict=True):
             out[:] = with_replacement(stream, row, count)
         return drawn
-    speed = chances / exponential(stream, chances.shape, chances.dtype)  # the likelier, the sooner it arrives
+    if chances.ndim == 2 and 0 < chances.strides[0] < chances.strides[1]:  # the numbers lie in memory as the chances do
+        waits = exponential(stream, chances.shape[::-1], chances.dtype).T
+    else:
+        waits = exponential(stream, chances.shape, chances.dtype)
+    speed = chances / waits  # the likelier, the sooner it arrives
     if count == 1:
         return intp.argmax(speed, -1)[..., None]
     return intp.argsort(-speed, -1, kind="stable")[..., :count].copy()
@@ -254,7 +266,7 @@ def with_replacement_on_gpu(source: Any, chances: Any, count: int) -> Any:
 def poisson(stream: Any, rates: Any) -> Array:
     """For each rate, how often an event occurs in a period in which it occurs `rate` times on average. Raises
     NotImplementedError for rates whose dtype is not floating point, and on a GPU; RuntimeError for a negative rate."""
-    check_randomness()
+    check_randomness(rates)
     if type(stream) is not Stream:
         raise NotImplementedError("poisson is not implemented for tensors on a GPU\n\nminigrad draws these numbers on "
                                   "the CPU only: use poisson(rates.cpu()).")

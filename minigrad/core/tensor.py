@@ -232,7 +232,14 @@ class Tensor(TensorData):
         """Call `hook(grad)` when this tensor's gradient is known; a tensor that it returns replaces the gradient."""
         if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        node = self.grad_fn
+        try:
+            node = self.grad_fn
+        except RuntimeError:  # a view whose base was written to: PyTorch asks for the node at the first hook only
+            extras = extras_of(self)
+            if extras.hooks is None:
+                extras.hooks = HookDict()
+                raise
+            return extras.hooks.register(hook)
         if node is not None:
             hooks: HookDict = node.node_hooks().tensor.setdefault(self._output_nr, HookDict())
             return hooks.register(hook)

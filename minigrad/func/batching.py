@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -27,16 +27,15 @@ from minigrad.backends import batched_rules
 from minigrad.backends.batched import CURRENT, DYNAMIC, RULES, Batched, Level, NoRule, batched_at, innermost, make_ready
 from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, counter_of, record1
 from minigrad.core.tensor import next_sequence_nr
-from minigrad.func.levels import entered_on_stack
+from minigrad.func.levels import of_batch
 from minigrad.func.whole_ops import WHOLE_OPS
 from minigrad.ops._dispatch.op_wrappers import Lingering, is_part
 from minigrad.ops.shape.join import stack
 
-__all__ = ["OF_PASSES", "Enter", "Leave", "entering", "lifted", "split_by_example"]
+__all__ = ["Enter", "Leave", "entering", "lifted", "split_by_example"]
 
 RULES.update(WHOLE_OPS)
 
-OF_PASSES = "of passes"  # the randomness of a level of `is_grads_batched`, which PyTorch runs by its first `vmap`
 MASKED_SELECT = ("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
                  "because for each batch this would return a differently shaped Tensor. Please file an issue at "
                  "https://github.com/pytorch/pytorch/issues if you need this feature.")
@@ -147,7 +146,7 @@ def entering(size: int, randomness: str) -> Iterator[Level]:
     CURRENT.inside, LOCAL.births = (*before, level), True
     LOCAL.update()
     try:
-        with entered_on_stack(level) if randomness != OF_PASSES else nullcontext():
+        with of_batch(level):
             yield level
     finally:
         CURRENT.inside, LOCAL.births = before, bool(before)

@@ -11,13 +11,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from minigrad._base.nested import leaves, mapped
+from minigrad.autograd.forward_ad import cut_loose
 from minigrad.autograd.function import Function
-from minigrad.backends.batched import Level, batched_at
+from minigrad.backends.batched import BACKEND, Level, batched_at
 from minigrad.core import LOCAL, Tensor
 from minigrad.func.batching import Enter, Leave, Lift, lifted
 from minigrad.func.levels import STACK, AllTransforms, lowered
 from minigrad.func.transforms import refilled, structure
 from minigrad.func.vmap import spread
+from minigrad.history.custom_function import DIRTY_NOT_RETURNED, SAVED_AS_IT_IS, among
 
 __all__ = ["VmapInfo"]
 
@@ -90,17 +92,35 @@ def check_rules(cls: type[Function]) -> None:
 
 
 def of_one_level(cls: type[Function]) -> type[Function]:
-    """The Function whose node is recorded for one transform: its forward is what those outside make of the call."""
+    """The Function whose node is recorded for one transform: its forward is what those outside make of the call. Raises
+    PyTorch's RuntimeErrors for one that writes to what it is given, in a batch."""
     if "_generated" not in vars(cls):
         def forward(*args: Any) -> Any:
             if type(STACK.levels[-1]) is not Level:
+                inner = [cut_loose(each) if isinstance(each, Tensor) and each._requires_grad else each for each in args]
                 with lowered(STACK.levels[:-1]):
-                    return cls.apply(*args)
+                    found = cls.apply(*inner)
+                written = {id(own): each for own, each in zip(inner, args, strict=True)}  # what it returns as it was
+                return mapped(lambda each: written.get(id(each), each), found)
             with lowered(tuple([each for each in STACK.levels if type(each) is Level])):
                 return cls.forward(*args)
 
-        cls._generated = type(f"{cls.__name__}Generated", (cls,), {"forward": staticmethod(forward)})
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            cls.setup_context(ctx, inputs, output)
+            if ctx.dirty_tensors and type(STACK.levels[-1]) is Level:
+                kept = (*(ctx.to_save or ()), *(ctx.saved_for_forward or ()))
+                raise RuntimeError(SAVED_AS_IT_IS if any(among(each, kept) for each in ctx.dirty_tensors)
+                                   else DIRTY_NOT_RETURNED)
+
+        cls._generated = type(f"{cls.__name__}Generated", (cls,), {"forward": staticmethod(forward),
+                                                                   "setup_context": staticmethod(setup_context)})
     return cls._generated
+
+
+def alike(given: Any, array: Any) -> bool:
+    """Whether two batches of a level show the same memory in the same way: one is an alias of the other, or itself."""
+    return bool(given.shape == array.shape and given.value.strides == array.value.strides
+                and BACKEND.address(given) == BACKEND.address(array))
 
 
 def by_own_rule(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:
@@ -108,7 +128,9 @@ def by_own_rule(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any
     not return an output and the dimensions of the examples in it."""
     def dim_of(each: Any) -> int | None:
         """Where the examples of a batch are: for what `vmap` was given where they had been, else in front."""
-        return next((dim for array, dim in level.given if array is each.array), 0) if is_batch(each, level) else None
+        if not is_batch(each, level):
+            return None
+        return next((dim for array, dim in level.given if alike(array, each.array)), 0)
 
     def whole(each: Any) -> Any:
         dim = dim_of(each)

@@ -17,7 +17,7 @@ from minigrad.func.transforms import STATE as REVERSE
 from minigrad.func.transforms import Reverse
 
 READING = "accessing `data` under vmap transform is not allowed"
-WRITING = "mutating directly with `.data` inside functorch transform is not allowed."
+WRITING = "mutating directly with `.data` {} is not allowed."
 
 
 @carried
@@ -78,7 +78,8 @@ def cut(data: property) -> property:
 
     def assign(self: Tensor, new: Tensor) -> None:
         if STACK.levels and (type(STACK.levels[-1]) is not Level or level_of(self) or level_of(new)):
-            raise RuntimeError(WRITING)
+            raise RuntimeError(WRITING.format(
+                "under vmap transform" if type(STACK.levels[-1]) is Level else "inside functorch transform"))
         data.__set__(self, new)
 
     return property(get, assign, data.__delete__)

@@ -14,6 +14,7 @@ from minigrad.autograd.functional import unit_vectors
 from minigrad.core import Tensor
 from minigrad.func.transforms import Argnums, Function, jvp, only_tensors, positions, refilled, vjp, wrapped
 from minigrad.func.vmap import vmap
+from minigrad.ops.shape.join import stack
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
@@ -24,7 +25,8 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
 
     For each output (of a tree) and each argument of `argnums` the result has a tensor of shape
     `output.shape + input.shape`. `has_aux`: `func` returns a pair, of which only the first is differentiated; the
-    result is then a pair too. `chunk_size`: compute so many rows at a time, which takes less memory; ValueError for 0.
+    result is then a pair too. `chunk_size`: compute so many rows at a time, which takes less memory; 1 does without
+    `vmap`. Raises ValueError for 0.
     """
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
@@ -44,6 +46,8 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
             rows = [each.new_zeros((0, *each.shape)) for each in inputs]
         elif len(outputs) == len(units[0]) == 1:  # one row, as of a loss: a gradient
             rows = pulled(units[0].reshape(outputs[0].shape))
+        elif chunk_size == 1:  # no batch, which asks for a rule: one row after the other
+            rows = [stack(column) for column in zip(*[pulled(*row) for row in zip(*units, strict=True)], strict=True)]
         else:
             rows = vmap(pulled, chunk_size=chunk_size)(*units)
         parts = [split(row, outputs, 0) for row in rows]  # for each input, those of all outputs

@@ -6,16 +6,16 @@ has a rule for each kind of transform, and the innermost one comes first (`custo
 
 import functools
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
 
 from minigrad._base.locks import new_lock
 from minigrad.autograd.forward_ad import wrap_apply
-from minigrad.backends.batched import CURRENT, Level
-from minigrad.core import Tensor
+from minigrad.backends.batched import CURRENT, OF_PASSES, Level, outside
+from minigrad.core import UNUSUAL, Tensor
 
-__all__ = ["STACK", "entered_on_stack", "lowered", "require_grad"]
+__all__ = ["STACK", "entered_on_stack", "lowered", "of_batch", "require_grad"]
 
 
 class Stack(threading.local):
@@ -41,6 +41,7 @@ class AllTransforms:
             if before and cls.count:
                 return
             wrap_apply(cls.rule, cls.count > 0)
+            UNUSUAL.refuse_pass = refuse_pass if cls.count else None
             for name, change in cls.changes.items():
                 attribute = vars(Tensor)[name]
                 if cls.count:
@@ -60,6 +61,24 @@ REFUSED = {
     "retain_grad": UNSUPPORTED.format("retain_grad", ""),
     "backward": "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
                 "functorch.vjp instead or call backward() outside of functorch transforms."}
+IN_PASSES = ("backward() called inside torch.vmap. This is not supported, please call backward() outside torch.vmap or "
+             "instead use torch.autograd.grad inside torch.vmap")
+OF_BATCH = ("torch.autograd.grad(outputs, inputs, grad_outputs) called inside torch.vmap. We do not support the case "
+            "where any outputs are vmapped tensors (output {} is being vmapped over). Please call autograd.grad() "
+            "outside torch.vmap or file a bug report with your use case.")
+
+
+def refuse_pass(roots: Sequence[Any], accumulates: bool) -> None:
+    """Raise PyTorch's RuntimeError for a pass that the user's program starts: one that adds to `.grad`, inside of a
+    transform or of a batch of passes; or one from what differs between the passes of a batch."""
+    if accumulates and STACK.levels:
+        raise RuntimeError(REFUSED["backward"])
+    passes = [level for level in CURRENT.inside if level.randomness == OF_PASSES]
+    if accumulates and passes:
+        raise RuntimeError(IN_PASSES)
+    for i, root in enumerate(roots if passes else ()):
+        if isinstance(root, Tensor) and any(level in passes for level in outside(root.array)):
+            raise RuntimeError(OF_BATCH.format(i))
 
 
 def refusing(method: Callable[..., Any], message: str) -> Callable[..., Any]:
@@ -68,6 +87,8 @@ def refusing(method: Callable[..., Any], message: str) -> Callable[..., Any]:
     def call(*args: Any, **options: Any) -> Any:
         if STACK.levels:
             raise RuntimeError(message)
+        if message == REFUSED["backward"]:
+            refuse_pass((), True)
         return method(*args, **options)
 
     return call
@@ -77,15 +98,29 @@ AllTransforms.changes.update({name: functools.partial(refusing, message=message)
 
 
 @contextmanager
-def entered_on_stack(level: Any) -> Iterator[None]:
-    """A block in which one more transform runs."""
-    before, STACK.levels = STACK.levels, (*STACK.levels, level)
+def refusing_passes() -> Iterator[None]:
+    """A block in which `refuse_pass` is asked."""
     AllTransforms.add(1)
     try:
         yield
     finally:
-        STACK.levels = before
         AllTransforms.add(-1)
+
+
+@contextmanager
+def entered_on_stack(level: Any) -> Iterator[None]:
+    """A block in which one more transform runs."""
+    before, STACK.levels = STACK.levels, (*STACK.levels, level)
+    try:
+        with refusing_passes():
+            yield
+    finally:
+        STACK.levels = before
+
+
+def of_batch(level: Level) -> AbstractContextManager[None]:
+    """A block in which `vmap` runs a function, or a batch of passes, which is no transform."""
+    return entered_on_stack(level) if level.randomness != OF_PASSES else refusing_passes()
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import Any
 
 from minigrad._base.nested import leaves, mapped
 from minigrad.autograd._api import run_backward
-from minigrad.autograd.forward_ad import STAND_INS, AllLevels, Tangents, checked, cut_loose, dual_of, keep, note_birth
+from minigrad.autograd.forward_ad import STAND_INS, AllLevels, Tangents, checked, cut_loose, dual_of, keep
 from minigrad.autograd.grad_mode import inference_mode
 from minigrad.autograd.graph import disable_saved_tensors_hooks
 from minigrad.core import LOCAL, Tensor, edge_target
@@ -153,7 +153,7 @@ class Reverse:
         def alias(tensor: Tensor) -> Tensor:
             made: Tensor = View.forward(tensor, tensor.array.shape)
             if not tensor._requires_grad:
-                keep(OWNERS, id(made), note_birth(require_grad(made)), self)
+                keep(OWNERS, id(made), require_grad(made), self)
             self.inputs.append(made)
             return made
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad._base.nested import leaves
-from minigrad.backends.batched import CONTROL_FLOW, ITEM, Level, NoRule, batched_at, in_batches
+from minigrad.backends.batched import CONTROL_FLOW, ITEM, OF_PASSES, Level, NoRule, batched_at, in_batches, overlap
 from minigrad.core import Tensor
-from minigrad.func.batching import OF_PASSES, Enter, Leave, entering, lifted
+from minigrad.func.batching import Enter, Leave, entering, lifted
 from minigrad.func.transforms import refilled, structure
+from minigrad.history.views import share
 from minigrad.ops.random import default_generator
 from minigrad.ops.shape.join import cat, stack
 
@@ -140,8 +141,9 @@ class Call:
             given = [value if dim is None else Enter.forward(value, level, dim)
                      for value, dim in zip(values, dims, strict=True)]
             level.given += [(each.array, dim) for each, dim in zip(given, dims, strict=True) if dim is not None]
+            sources = {id(each): value for each, value, dim in zip(given, values, dims, strict=True) if dim is not None}
             try:
-                return self.left(self.func(*refilled(args, iter(given)), **kwargs), level)
+                return self.left(self.func(*refilled(args, iter(given)), **kwargs), level, sources)
             except NoRule as error:
                 raise RuntimeError(*error.args) from error
 
@@ -157,8 +159,9 @@ class Call:
             results.append(self.func(*refilled(args, iter(given)), **kwargs))
         return self.joined(results, stack)
 
-    def left(self, results: Any, level: Level) -> Any:
-        """Results as those outside see them. Raises ValueError if `out_dims` does not fit them."""
+    def left(self, results: Any, level: Level, sources: dict[int, Tensor]) -> Any:
+        """Results as those outside see them; `sources`: by the id of a batch, what it was made of. Raises ValueError if
+        `out_dims` does not fit them."""
         if isinstance(results, Tensor):
             single = isinstance(self.out_dims, tuple) and len(self.out_dims) == 1
             dims = [self.out_dims[0] if single else self.out_dims]
@@ -170,11 +173,11 @@ class Call:
             raise ValueError(f"vmap({name_of(self.func)}, ..., out_dims={self.out_dims})(<inputs>): out_dims is not "
                              f"compatible with the structure of `outputs`. out_dims has structure "
                              f"{structure(self.out_dims)} but outputs has structure {structure(results)}.")
-        return refilled(results, iter([self.outside(each, dim, level)
+        return refilled(results, iter([self.outside(each, dim, level, sources)
                                        for each, dim in zip(leaves(results), dims, strict=True)]))
 
-    def outside(self, result: Any, dim: int | None, level: Level) -> Any:
-        """One result, with its examples along a dimension."""
+    def outside(self, result: Any, dim: int | None, level: Level, sources: dict[int, Tensor]) -> Any:
+        """One result, with its examples along a dimension; a view of an argument is one outside too."""
         name = name_of(self.func)
         if dim is None:
             if isinstance(result, Tensor) and batched_at(result.array, level):
@@ -187,7 +190,11 @@ class Call:
         if not -ndim <= dim < ndim:
             raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got "
                              f"{dim})")
-        return Leave.forward(lifted(result), level, dim % ndim)
+        left = Leave.forward(lifted(result), level, dim % ndim)
+        source = sources.get(id(result if result._base is None else result._base))
+        if source is not None and (not left.array.size or overlap(left.array, source.array)):
+            share(left, source)
+        return left
 
     def joined(self, results: list[Any], join: Callable[[Any, int], Tensor]) -> Any:
         """The results of several runs, one behind the other."""

@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from minigrad._base.type_name import type_name
 from minigrad.autograd.grad_mode import no_grad
 from minigrad.backends.numpy import XP
@@ -157,7 +159,7 @@ class FunctionBase(Node, number=None):
     def input_grads(self, task: Any, grad: Any) -> tuple[Any, ...]:
         """Run the user's backward, always on tensors. Grad mode is that of the pass, and is restored afterwards."""
         grads = [grad] if self.outputs == 1 else grad
-        given = [task.wrapped(task.xp.zeros(*info) if g is None and info and self.materialize_grads else g)
+        given = [handed(task, task.xp.zeros(*info) if g is None and info and self.materialize_grads else g)
                  for g, info in zip(grads, self._output_info, strict=True)]
         mode = LOCAL.grad_enabled
         found = self.apply_boxed(given) if self._forward_cls.boxed_grads_call else self.apply(*given)
@@ -187,6 +189,21 @@ class FunctionBase(Node, number=None):
             if g is not None and not isinstance(g, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type_name(g)})")
         return results
+
+
+def handed(task: Any, grad: Any) -> Any:
+    """Return a gradient as the user's backward gets it: in a first-order pass a view too, where its array is one.
+
+    An array that lies in a row in memory which was made for it, such as the zeros that an index adds to, is none.
+    """
+    given = task.wrapped(grad)
+    if not task.first_order or given is None or given._extras is not None or given._requires_grad:
+        return given
+    array, base = given.array, getattr(given.array, "base", None)
+    if type(base) is np.ndarray and base.dtype == array.dtype and not (
+            base.size == array.size and base.ndim in (1, array.ndim) and array.flags.c_contiguous):
+        share(given, plain(base))
+    return given
 
 
 def fitted(node: FunctionBase, index: int, grad: Tensor, info: tuple[Any, ...], task: Any) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.dtype import as_dtype, float_info
 from minigrad.backends import draws
+from minigrad.backends.batched import CURRENT
 from minigrad.backends.numpy import FLOAT16, FLOAT32, XP
 from minigrad.backends.registry import BACKEND_OF, backend_of, by_kernel
 from minigrad.core import Node, Tensor, attributes, record1, record2
@@ -37,6 +38,7 @@ from minigrad.ops._dispatch import (
 from minigrad.ops._dispatch.elementwise import Gate, Scaled, in_blocks
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops._dispatch.registration import METHODS
+from minigrad.ops._dispatch.type_promotion import number_in
 from minigrad.ops.pointwise import unary
 from minigrad.ops.pointwise.add import Add, Sub
 from minigrad.ops.pointwise.div import Div
@@ -302,7 +304,9 @@ class Threshold(Node):
         x = a.array
         if x.dtype.kind == "b":
             refuse("threshold_cpu", x.dtype)
-        return record1(cls, np.where(x <= threshold, as_dtype(np.array(value), x.dtype)[()], x), a, (a,), (threshold,))
+        if x.dtype.kind != "f":  # -1 is 255 as uint8
+            threshold = number_in(threshold, x.dtype)
+        return record1(cls, np.where(x <= threshold, number_in(value, x.dtype), x), a, (a,), (threshold,))
 
     def backward(self, xp: Any, g: Any, a: Any, threshold: float) -> Any:
         return xp.apply(Gate, g, a, ~(a <= threshold))
@@ -469,6 +473,8 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
             raise RuntimeError(f"rrelu: {name} bound must be finite, got {float(bound)}")
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if CURRENT.inside:
+        raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
     slope = slopes(input.array, lower, upper) if training else (lower + upper) / 2
     return chosen(RreluWithNoise, inplace, input, slope, lower, upper, training)
 

@@ -48,6 +48,7 @@ __all__ = [
 BOOL, INT64 = np.dtype(bool), np.dtype("int64")
 Dtype = dtype_type | None
 PLACED = object()  # instead of a device: the array is already where it should be
+NOT_INTEGERS = {(given, wanted) for given in "fb" for wanted in "iu"} | {("f", "b")}  # kinds of NumPy's scalars
 PYTHON_TYPES: dict[Any, Any] = {bool: BOOL, int: INT64, float: np.dtype("float64")}
 
 
@@ -107,7 +108,11 @@ def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
         return np.array(data.array, requested, order="C", like=device_like(data.array, requested))
     if isinstance(data, (np.ndarray, np.generic)):
         copied = np.array(checked(data), order="C")
-        return copied if requested is None else as_dtype(copied, requested, copy=False)
+        if requested is None or isinstance(data, np.ndarray):
+            return copied if requested is None else as_dtype(copied, requested, copy=False)
+        if (copied.dtype.kind, requested.kind) in NOT_INTEGERS and not isinstance(data, float):
+            raise TypeError(f"'numpy.{copied.dtype.name}' object cannot be interpreted as an integer")
+        return fitting(copied, requested)
     plain_data = numbers(data)
     try:
         array = np.array(plain_data)

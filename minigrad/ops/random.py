@@ -23,6 +23,7 @@ from minigrad._base.dtype import as_dtype, from_numpy_dtype
 from minigrad._base.dtype import dtype as DType
 from minigrad._base.type_name import type_name
 from minigrad.backends import draws
+from minigrad.backends.batched import Batched, check_randomness, in_memory
 from minigrad.backends.curand import Philox, Source
 from minigrad.backends.random import DEFAULT, Stream
 from minigrad.backends.registry import (
@@ -241,6 +242,11 @@ def stream_for(a: Tensor, generator: Generator | None) -> Any:
 
 def random_like(x: Any, stream: Any, draw: Distribution, *parameters: Any) -> Any:
     """Numbers of a distribution in the shape, dtype and memory order of an array."""
+    drawn = in_memory(lambda whole: random_like(whole, stream, draw, *parameters), x)
+    if drawn is not None:
+        return drawn
+    if type(x) is Batched:  # the numbers of one example, which lie in memory of their own
+        return draw(stream, x.shape, x.dtype, *parameters)
     options = {"blocks": x.flags.c_contiguous} if draw is draws.normal else {}
     return in_memory_order(x, lambda shape: draw(stream, shape, x.dtype, *parameters, **options))
 
@@ -283,7 +289,8 @@ class RandomFill(Node, number=None):
 
     @classmethod
     def forward(cls, a: Tensor, stream: Any, *parameters: Any) -> Tensor:
-        """The random numbers for `a`."""
+        """The random numbers for `a`. Raises RuntimeError for one array for all examples, if they are to differ."""
+        check_randomness(written=a.array)
         return record1(cls, random_like(raw(a), stream, cls.draw, *parameters), a)
 
     def backward(self, xp: Any, g: Any, *_: Any) -> tuple[Any, ...]:
@@ -348,12 +355,21 @@ class BernoulliOf(Node, name="Bernoulli", number=1):
             raise RuntimeError(
                 f"expand({p.type()}{{{list(chances.shape)}}}, size={list(x.shape)}): the number of sizes provided "
                 f"({x.ndim}) must be greater or equal to the number of dimensions in the tensor ({chances.ndim})")
+        check_randomness(p.array, written=x)
         chances = p.expand(x.shape).array
+        drawn = in_memory(functools.partial(BernoulliOf.values, stream), x, chances)
+        if drawn is None:
+            drawn = BernoulliOf.values(stream, x, chances)
+        input_metadata = None, (p.array.shape, p.array.dtype)
+        return record2(BernoulliOf, drawn, a, p, input_metadata=input_metadata)
+
+    @staticmethod
+    def values(stream: Any, x: Any, chances: Any) -> Any:
+        """What is drawn for an array, in the order of its elements in memory."""
         out = in_dense_order(np.empty_like, x)
         axes = memory_order(out.shape, out.strides)
         drawn = draws.bernoulli(stream, np.transpose(chances, axes), np.transpose(x, axes).shape, x.dtype)
-        input_metadata = None, (p.array.shape, p.array.dtype)
-        return record2(BernoulliOf, drawn.transpose(inverse(axes)), a, p, input_metadata=input_metadata)
+        return drawn.transpose(inverse(axes))
 
     backward = RandomFill.backward
 
@@ -394,7 +410,9 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     stream = stream_for(input, generator)
     if p is None:
         return Bernoulli.forward(input, stream)
-    return BernoulliNumber.forward(input.detach(), stream, float(p))
+    check_randomness(input.array)
+    return record1(BernoulliNumber, draws.bernoulli(stream, float(p), input.array.shape, input.array.dtype),
+                   input.detach())
 
 
 @op
@@ -525,6 +543,7 @@ class NormalOf(Node, number=None):
             raise RuntimeError(f"normal expects std >= 0.0, but found std {y:g}")
         if not isinstance(y, float) and backend_of(y) is None and not (y >= 0).all():  # checking a GPU would block
             raise RuntimeError("normal expects all elements of std >= 0.0")
+        check_randomness(x, y)
         shape = functools.reduce(broadcast_shape, [v.array.shape for v in tensors])
         dtype = tensors[0].array.dtype
         array = as_dtype(as_dtype(draws.normal(stream, shape, dtype) * y, dtype) + x, dtype)

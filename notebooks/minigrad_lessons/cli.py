@@ -87,7 +87,7 @@ def _lessons_options(tasks: Commands) -> None:
     collected = tasks.add_parser("collect", help="take the progress files out of what students handed in, and report")
     collected.add_argument("folder", metavar="HANDED-IN", help="has a folder or a .zip for each student")
     collected.add_argument("--to", default="class", metavar="DIR", help="for the files and the pages (default: class)")
-    collected.add_argument("--roster", metavar="FILE", help="students' names, a line each: who is missing is told")
+    collected.add_argument("--roster", metavar="FILE", help="students' names, a line each: reports who is missing")
     collected.add_argument("--names", action="store_true", help="add a table by student to the pages")
     collected.set_defaults(run=_collect)
     report = tasks.add_parser("report", help="write a page for each lesson on what a class made of it")

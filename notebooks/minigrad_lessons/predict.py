@@ -148,5 +148,5 @@ def judged(question: Why, key: str) -> tuple[bool, tuple[Line, ...]]:
                       *(("quiet", note) for note in question.notes(*question.cases)))
     code, expected, found = trials[-1]
     return False, (("bad", f"Reason {key} does not hold: “{reason.text}”"),
-                   ("code", f"{code}  should then give {show(expected)}; the run gives {show(found)}"),
+                   ("code", f"{code}  would then give {show(expected)}; the run gives {show(found)}"),
                    *(("quiet", note) for note in question.notes(code)))

@@ -134,7 +134,7 @@ IN_SHORT = {
             "hides changes from backward, so avoid it.",
     "row9": "`.to()` and `.cuda()` are operations: the result is computed from the leaf, and the leaf gets the "
             "gradient.",
-    "row10": "Change it under `torch.no_grad()`: a leaf's update is no part of the formula.",
+    "row10": "Change it under `torch.no_grad()`: a leaf's update is not part of the formula.",
     "row11": "One pair for each input: the node that the gradient goes to, and which of that node's outputs this "
              "input was.",
     "row12": "`forward` runs with recording off, and `apply` attaches the node to what it returned afterwards.",
@@ -147,8 +147,8 @@ IN_SHORT = {
              "its result can be differentiated.",
     "row17": "Tensor hooks come first, in the order in which they were added, then pre-hooks, the node and its post-"
              "hooks; at a leaf, hooks that run after accumulation come last.",
-    "row18": "`save_for_backward` for tensors: what hangs on `ctx` as an attribute can keep itself in memory, and "
-             "nobody checks its version; plain numbers may hang there.",
+    "row18": "`save_for_backward` for tensors: an attribute of `ctx` can keep itself in memory, and "
+             "nobody checks its version; plain numbers may be attributes.",
     "row19": "The output was not computed from that input; `allow_unused=True` gives None for it instead of an error.",
     "row20": "Recursion walks every path, and their number can double at each step; in topological order each node "
              "runs once.",
@@ -159,7 +159,7 @@ IN_SHORT = {
     "s0.4": "You supply the derivative, so nothing inside need be recorded; it saves memory if you save less than "
             "the recorded operations would.",
     "s0.5": "A Function computes its result and saves what its derivative needs; checkpoint saves only the inputs, "
-            "and computes all else again in backward.",
+            "and computes everything else again in backward.",
     "s0.6": "No: there are no gradients in a forward pass; it leaves out the values that nodes would save.",
     "s0.7": "Under `apply` it changes nothing; it keeps a direct call of `forward` from being recorded.",
     "s0.8": "`apply` does, in the step after `forward` that wraps the outputs.",

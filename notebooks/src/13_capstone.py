@@ -48,7 +48,7 @@ recall("q9.3")
 recall("q9.5")
 
 # %% id=model
-# A model of so many blocks, and a walk that counts the nodes of a graph and lists their kinds.
+# A model with any number of blocks, and a walk that counts the nodes of a graph and lists their kinds.
 def model(blocks):
     torch.manual_seed(0)
     parts = [part for _ in range(blocks) for part in (nn.Linear(4, 4), nn.Tanh())]

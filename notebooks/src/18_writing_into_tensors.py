@@ -130,7 +130,7 @@ print("y.grad:", y.grad.item(), " x.grad:", x.grad.item())
 #
 # ## Predict, then run
 #
-# In each, `x` is [1, 2, 3] and requires grad, `y = x * 2`, and at the end comes `y.sum().backward()`. Choose your
+# In each, `x` is [1, 2, 3] and requires grad, `y = x * 2`, and `y.sum().backward()` is the last line. Choose your
 # answer in the first cell, run the second, then choose a reason.
 
 # %% id=p1 tags=predict,answer,section:predict

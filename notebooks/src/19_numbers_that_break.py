@@ -95,7 +95,7 @@ for dtype in (torch.float32, torch.float16):
 
 # %% [markdown] id=digits-note
 # The smallest positive number of `float16` is 0.00000006, and less than half of that becomes 0; the largest is 65504.
-# (`bfloat16` has the range of `float32`, so of it the belief is true.) So the weights stay in `float32`, and
+# (`bfloat16` has the range of `float32`, so for it the belief is true.) So the weights stay in `float32`, and
 # `torch.autocast` computes in 16 bits. In which dtype is the gradient of a weight?
 
 # %% id=autocast
@@ -251,8 +251,8 @@ check.log_sum_exp(log_sum_exp)
 # ## Open exercise: a step with a scale and a limit
 #
 # Write the training step: scale the loss, go backward, clip the gradients to the norm `limit`, step, update the scale.
-# The limit is meant for the gradients themselves, not for the scaled ones: `scaler.unscale_(optimizer)` has its place.
-# Where a gradient is infinite, the step must be left out.
+# The limit is meant for the gradients themselves, not for the scaled ones: find the place where
+# `scaler.unscale_(optimizer)` belongs. Where a gradient is infinite, the step must be left out.
 
 # %% id=open2 tags=open,answer,check
 def scaled_step(loss, parameters, optimizer, scaler, limit):

@@ -239,7 +239,7 @@ for name, p in net.named_parameters():
 # ## Worked example: what every layer returns, by name
 #
 # The hook is made by a function of the name: a `lambda` in the loop would look up the name only when it runs, and find
-# the last one. `detach()` leaves the graph free to go. `finally` takes the hooks off even if the model raises an
+# the last one. `detach()` lets the graph be freed. `finally` takes the hooks off even if the model raises an
 # error: a hook that stays is called in every later pass, too.
 
 # %% id=worked tags=worked
@@ -304,7 +304,7 @@ check.where_it_dies(where_it_dies)
 # ## Open exercise: replace what a layer returns
 #
 # Which layer carries an answer? To find out, replace what one of them returns, and see how the result changes. Return
-# `model(x)` as it is with `value` in the place of what the module called `name` returns. Afterwards the model must be
+# what `model(x)` is if the module called `name` returns `value` instead. Afterwards the model must be
 # as it was, even if it raised an error.
 
 # %% id=open2 tags=open,answer,check
@@ -364,8 +364,8 @@ table(["activation", "2", "6", "12"],
 # `kaiming_normal_` starts with larger ones, to make up for both.
 
 # %% [markdown] id=next
-# **A module hook** sees what passes through a layer, on the way forth and back, and what it returns goes on in the
-# place of it. It is called by `model(x)`, not by `model.forward(x)`. **A gradient dies** where a slope is 0, and fades
+# **A module hook** sees what passes through a layer, in both directions, and what it returns takes the place of what
+# it saw. It is called by `model(x)`, not by `model.forward(x)`. **A gradient dies** where a slope is 0, and fades
 # where every slope is small. Take hooks off again.
 #
 # Next, the capstone: a model of your own under the inspector, or an operation of your own.

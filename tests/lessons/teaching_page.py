@@ -139,7 +139,7 @@ PROJECTS = {
         "NaN or None, in which order nodes run, what keeps memory, and what raises which error.",
     19: "Afterwards a student can say why a branch that was not chosen makes a NaN, knows which formulas are safe, and "
         "writes a training step with a loss scale and a limit on the norm, in the right order.",
-    20: "Afterwards a student can watch every layer of a model by name, on the way forth and back, finds the layer in "
+    20: "Afterwards a student can watch every layer of a model by name, forward and backward, finds the layer in "
         "which a gradient dies, and replaces what a layer returns, without changing the model.",
     22: "Afterwards a student has built dual numbers, can say what one forward and one backward pass give of a "
         "Jacobian and which of the two takes fewer passes, and multiplies a Hessian by a vector in one forward pass.",

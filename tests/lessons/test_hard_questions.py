@@ -2,8 +2,16 @@
 part of each there is a cell that shows the fact, and this test finds it there.
 """
 
+import contextlib
+import importlib
+import io
+import warnings
+from types import ModuleType
+from typing import Any
+
 import pytest
 
+from tests.groups import has_torch, require
 from tests.lessons.play import EXECUTED, executed
 
 # A part of a question: the lesson, the cell, and words of its source or of what it prints.
@@ -59,11 +67,36 @@ SHOWN = {
 @pytest.mark.parametrize("part", SHOWN)
 def test_a_cell_of_a_lesson_shows_the_fact(part: str) -> None:
     lesson, id, words = SHOWN[part]
+    cell = _cell(lesson, id)
+    assert words in "\n".join([" ".join(cell.source.split()), *_printed(cell)]), part
+
+
+def _cell(lesson: str, id: str) -> Any:
     (name,) = (path.stem for path in EXECUTED.glob(f"{lesson}_*.ipynb"))
     (cell,) = (cell for cell in executed(name).cells if cell.id == id)
-    printed = [output.get("text") or output.get("evalue") or output.get("data", {}).get("text/plain", "")
-               for output in cell.get("outputs", [])]
-    assert words in "\n".join([" ".join(cell.source.split()), *printed]), part
+    return cell
+
+
+def _printed(cell: Any) -> list[str]:
+    return [output.get("text") or output.get("evalue") or output.get("data", {}).get("text/plain", "")
+            for output in cell.get("outputs", [])]
+
+
+@pytest.mark.parametrize(("lesson", "id"), [("05", "in-place"), ("07", "inference"), ("09", "outputs"), ("18", "hooks"),
+                                            ("18", "written-view"), ("19", "autocast"), ("22", "tangent")])
+def test_with_pytorch_the_cell_prints_the_same(lesson: str, id: str) -> None:
+    require("torch", has_torch(), "PyTorch 2.13 is not installed")
+    torch: ModuleType = importlib.import_module("torch")
+    given = {"torch": torch, "w": torch.tensor([1.0, 2.0], requires_grad=True), "forward_ad": torch.autograd.forward_ad,
+             "x": torch.tensor(3.0, requires_grad=True)}
+    cell, out = _cell(lesson, id), io.StringIO()
+    # PyTorch's forward mode calls torch.jit.script, which PyTorch has deprecated.
+    with contextlib.redirect_stdout(out), warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        try:
+            exec(cell.source, given)
+        except RuntimeError as error:
+            print(error, end="")
+    assert out.getvalue() == "".join(_printed(cell))
 
 
 def test_every_question_has_several_facts() -> None:

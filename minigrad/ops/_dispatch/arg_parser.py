@@ -20,6 +20,7 @@ from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.dtype import as_dtype, from_numpy_dtype
 from minigrad._base.tensor_errors import check_tensor
 from minigrad._base.warnings import warn, warn_once
+from minigrad.backends.batched import refuse_out
 from minigrad.backends.registry import MultiDevice
 from minigrad.core import LOCAL, Tensor, counter_of, materialized
 from minigrad.core.saved import refuse_outside_inference_mode
@@ -238,9 +239,10 @@ RESIZED = (
 def delivered(name: str, out: Any, args: Sequence[Any], compute: Callable[[], Any]) -> Any:
     """Write the result into the tensors of `out`, and return them.
 
-    Raises RuntimeError if an argument requires grad, the result cannot be converted to the dtype of its tensor, or
-    memory is shared in a way that would change what is read.
+    Raises RuntimeError for random numbers inside of `vmap`; if an argument requires grad, the result cannot be
+    converted to the dtype of its tensor, or memory is shared in a way that would change what is read.
     """
+    refuse_out(name)
     outs = out if isinstance(out, (tuple, list)) else (out,)
     tensors = [v for each in args for v in (each if isinstance(each, (tuple, list)) else (each,))
                if isinstance(v, Tensor)]

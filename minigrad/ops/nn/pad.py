@@ -8,6 +8,7 @@ import numpy as np
 from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record1
 from minigrad.ops._dispatch import check_kind, in_format_of, op
+from minigrad.ops._dispatch.type_promotion import number_in
 from minigrad.ops.index.indexing import setitem
 from minigrad.ops.shape.slices import Slice
 
@@ -25,7 +26,7 @@ class ConstantPadNd(Node):
     def values(x: Any, pad: Shape, value: float = 0) -> Any:
         sides = sides_of(pad, x.ndim)
         size = tuple([n + left + right for n, (left, right) in zip(x.shape, sides, strict=True)])
-        out = np.full(size, value, x.dtype, like=device_like(x))
+        out = np.full(size, number_in(value, x.dtype), x.dtype, like=device_like(x))
         out[inner_part(out.shape, sides)] = x[kept_part(x.shape, sides)]
         return in_format_of(out, x)
 
@@ -102,7 +103,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             if n + left + right < 0:
                 raise RuntimeError(f"The input size {n}, plus negative padding {left} and {right}, resulted in a "
                                    f"negative output size, which is invalid. Check dimension {dim} of your input.")
-        return ConstantPadNd.forward(input, sides, 0 if value is None else value)
+        return ConstantPadNd.forward(input, sides, 0.0 if value is None else float(value))
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     k = len(sides) // 2
@@ -170,4 +171,4 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
     before, after = pad[::2], pad[1::2]
     if len(before) != len(after):
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
-    return padded_by(input, pad, "constant", value)
+    return padded_by(input, pad, "constant", number_in(value, input.array.dtype).item())  # not as a float, as in `pad`

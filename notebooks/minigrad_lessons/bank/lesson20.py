@@ -164,7 +164,7 @@ PREDICTIONS = (
         Why("When is first.weight.grad None?", _names,
             ('none("output.detach()")', 'none("output.clone()")', 'none("output * 0")', 'none("None")'),
             lambda value: value, {
-                "a": Reason("when the hook returns something in the place of the output",
+                "a": Reason("when the hook returns something in place of the output",
                             lambda case: _argument(case) != "None"),
                 "b": Reason("when no path leads from what it returns back to the output",
                             lambda case: "detach" in _argument(case)),

@@ -150,7 +150,7 @@ def multiply(value: Any) -> None:
     x, y = value(2.0), value(-3.0)
     try:
         made = x * y
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         report.misconception(name, f"x * y {report.raised(error, vars(value)['__mul__'])}")
         return
     fault = _why_product(made, x, y)
@@ -251,7 +251,7 @@ def tanh(value: Any) -> None:
         return
     try:
         made = value(0.5).tanh()
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         advice = " `math.tanh` needs the number, x.data." if "must be real number" in str(error) else ""
         report.misconception(name, f"tanh(x) {report.raised(error, vars(value)['tanh'])}{advice}")
         return

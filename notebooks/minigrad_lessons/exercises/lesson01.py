@@ -130,7 +130,7 @@ def _judge_way(way: Callable[[torch.Tensor], torch.Tensor], y: torch.Tensor) -> 
     numbers = y.detach().tolist()
     try:
         leaf = way(y)
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         if "change requires_grad flags" in str(error):
             return f"a result cannot drop the flag while it has a history. {report.first_line(error)}", ""
         return f"it {report.raised(error, way)}", ""

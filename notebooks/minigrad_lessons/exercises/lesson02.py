@@ -119,7 +119,7 @@ def reach(third: Callable[[], Any], fourth: Callable[[], Any], fifth: Callable[[
 def _judge_row(row: str, function: Callable[[], Any]) -> str:
     try:
         tensor = function()
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         if "can't retain_grad" in str(error):
             advice = "Start from a tensor that requires grad." if row == "fourth" else \
                 "Ask earlier, while it is a result that requires grad."

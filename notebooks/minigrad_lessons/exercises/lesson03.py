@@ -74,7 +74,7 @@ def _judge_tree(student: Walk, tree: Callable[[], tuple[torch.Tensor, dict[str, 
         without_recording(lambda: student(loss.grad_fn, torch.tensor(1.0)))
     except RecursionError:
         return "the walk never ends. It must go on with the node below, not with the same one."
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         holds_none = any(below is None for node in nodes_of(loss.grad_fn) for below, _ in node.next_functions)
         return _why_raised(error, student, holds_none)
     found = {key: None if leaf.grad is None else leaf.grad.tolist() for key, leaf in leaves.items()}

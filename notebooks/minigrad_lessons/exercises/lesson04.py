@@ -78,7 +78,7 @@ def _judge(student: Walk, build: Callable[[], Graph]) -> tuple[str, int]:
             without_recording(lambda: student(root, torch.tensor(1.0), dict(needs), {}))
     except RecursionError:
         return "the walk never ends. It must go on with the node below, not with the same one.", 0
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         return f"the walk {report.raised(error, student)}", 0
     called = Counter(event["node"] for event in trace.events if event["kind"] == "call")
     fault = _why_calls(sum(called.values()), max(called.values(), default=0), nodes)
@@ -116,7 +116,7 @@ def jacobian(student: Callable[[torch.Tensor, torch.Tensor], Any]) -> None:
     wanted = [torch.autograd.grad(_three(x)[i], x)[0].tolist() for i in range(3)]
     try:
         found = _rows(student(_three(x), x))
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         report.misconception(name, _why_raised(error, student))
         return
     fault = _why_rows(found, wanted)

@@ -54,7 +54,7 @@ def parts(student: Train) -> None:
         optimizer = Counted([w], lr=0.1)
         try:
             student(w, xs, ys, number, optimizer)
-        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
             report.misconception(name, f"train_in_parts {report.raised(error, student)}")
             return
         moved = w.item() - 1.0

@@ -102,7 +102,7 @@ def clip(student: Callable[[float], Callable[[torch.Tensor], Any]]) -> None:
             hook: Any = student(most)
             w.register_hook(_watched(hook, wrote) if callable(hook) else hook)
             (w * given).sum().backward()
-        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
             report.misconception(name, _why_hook_raised(error, student, student_returns_it=True))
             return
         found = grad_of(w)
@@ -204,7 +204,7 @@ def watch_layers(student: Watch) -> None:
     try:
         for batch in BATCHES:
             model(torch.tensor(batch)).pow(2).sum().backward()
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         report.misconception(name, _why_hook_raised(error, student, student_returns_it=False))
         return
     fault = _why_no_lists(log) or _why_log(log, model)

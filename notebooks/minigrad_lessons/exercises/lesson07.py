@@ -89,7 +89,7 @@ def set_mode(student: Any) -> None:
         with _put_back():
             try:
                 fault = use(student)
-            except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+            except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
                 begin = vars(student).get("__init__", student)
                 fault = f"set_mode {report.raised(error, begin)}"
         if fault:
@@ -174,7 +174,7 @@ def decorator(student: Any) -> None:
     with _put_back():
         try:
             fault = _judge_decorator(student)
-        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
             fault = _why_raised(error, student)
     if fault:
         report.misconception(name, fault)
@@ -266,7 +266,7 @@ def repaired(student: Forward) -> None:
     with _put_back():
         try:
             out, grads, strangers = _grads(student)
-        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
             report.misconception(name, f"repaired(encoder, head, x) {report.raised(error, student)}")
             return
     wanted, right, _ = _grads(meant)

@@ -85,7 +85,7 @@ def spoil(loud: Callable[[torch.Tensor], Any], silent: Callable[[torch.Tensor], 
         loss = (w * w).sum()
         try:
             function(w)
-        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
             early = "a leaf Variable that requires grad" in str(error)
             why = "it raises at once: a leaf may be changed only where nothing is recorded." if early else ""
             report.misconception(name, f"{report.name_of(function)}(w): {why or report.raised(error, function)}")

@@ -34,7 +34,7 @@ def _gradients(name: str, student: Any, inputs: list[torch.Tensor], wanted: Call
         else:
             out.backward(given)
             return [t.grad for t in inputs]
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         told = next((fault for words, fault in faults if words in str(error)), None)
         if told:
             report.misconception(name, told, report.first_line(error))

@@ -48,7 +48,7 @@ def by_hooks(student: Any) -> None:
     _, least, _, _ = _measure(lambda block, x: checkpoint(block, x, use_reentrant=False))
     try:
         grad, held, before, after = _measure(student)
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         report.misconception(name, _why_raised(error, student), report.first_line(error))
         return
     counts = f"Held when backward begins: {held} bytes; plain: {plain_held}. Runs of the block: {before} + {after}."
@@ -166,14 +166,14 @@ def unstable(student: Any) -> None:
 
     try:
         out = checkpoint(block, x, use_reentrant=False)
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         report.misconception(name, f"the first run {report.raised(error, student)} It must not raise.")
         return
     try:
         out.sum().backward()
     except CheckpointError as error:
         _judge_error(name, str(error))
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         report.misconception(name, f"the second run {report.raised(error, student)} It must get as far as the sine.")
     else:
         _judge_silence(name, student)

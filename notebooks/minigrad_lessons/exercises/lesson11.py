@@ -64,7 +64,7 @@ def momentum(student: Callable[..., Any]) -> None:
         return
     try:
         path = _path(lambda w, velocity: student(w, velocity, LR, MOMENTUM))
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         report.misconception(name, f"momentum_step {report.raised(error, student)}")
         return
     if _near(path, _ours()):
@@ -98,7 +98,7 @@ def module(student: Any) -> None:
     except RecursionError:
         fault = "in __setattr__ both self.x = … and setattr(self, …) call __setattr__ again, without end. " \
                 "Assign with object.__setattr__(self, name, value)."
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         fault = f"it {report.raised(error, vars(student).get('__setattr__', student))}"
     if fault:
         report.misconception(name, fault)

@@ -73,7 +73,7 @@ def _run(name: str, student: Callable[..., Any], arguments: str, *given: object)
     """What a student's function gives, as a tensor; None if it gave none, which is told."""
     try:
         found = student(*given)
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         unrecorded = NO_LEAF if name == "check.eikonal" else UNRECORDED
         text = unrecorded if NOT_RECORDED in str(error) else f"it {report.raised(error, student)}"
         report.misconception(name, f"{report.name_of(student)}({arguments}): {text}")

@@ -105,7 +105,7 @@ def operation(student: Function, reference: Reference, at: Sequence[float]) -> N
     for judge in (_values, _gradient, _checks, _second, _shapes, _unwanted, _versions, _memory):
         try:
             fault = judge(student, reference, list(at))
-        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
             fault = f"{judge.__doc__} {report.raised(error, student.backward)}"
         if fault:
             report.misconception(name, fault)

@@ -81,7 +81,7 @@ def repeats(student: Callable[..., Any]) -> None:
         values = _run(program)
         try:
             given = student(list(program))
-        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
             unhashable = "unhashable type: 'list'" in str(error)
             report.misconception(name, "a list cannot be a dictionary key; make it a tuple." if unhashable else
                                  f"without_repeats(program) {report.raised(error, student)}")
@@ -152,7 +152,7 @@ def dead_code(student: Callable[..., Any]) -> None:
         results = set(draw.sample([each[0] for each in program], draw.randint(1, 2)))
         try:
             found = _statements(name, student(list(program), set(results)))
-        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+        except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
             report.misconception(name, f"without_dead_code(program, results) {report.raised(error, student)}")
             return
         if found is None:

@@ -151,7 +151,7 @@ HINTS = {
     ),
     "center": (
         "One mean for each row: m.mean(1). Print its shape. With what would it be matched in m - m.mean(1)?",
-        "The means must stand below each other, as a column: (rows, 1). Then each meets its own row.",
+        "The means must stand one below the other, as a column: (rows, 1). Then each meets its own row.",
         "mean has the argument keepdim. m.mean(1, keepdim=True) has the shape (rows, 1).",
     ),
     "paired": (

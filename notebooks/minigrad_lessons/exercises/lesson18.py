@@ -11,7 +11,7 @@ def _run(name: str, student: Callable[..., Any], arguments: str, *given: object)
     """What a student's function returns; None if that is no tensor, or if it raised: then it is told."""
     try:
         found = student(*given)
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         why = ""
         if "leaf Variable" in str(error):
             why = " A leaf that requires grad must not be written to while it is recorded: write into a clone of it."
@@ -110,7 +110,7 @@ def set_row(student: Callable[..., Any]) -> None:
     version, memory = weight._version, weight.data_ptr()
     try:
         student(weight, 1, row)
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         why = " Say that the write is no part of your formula." if "leaf Variable" in str(error) else ""
         report.misconception(name, f"set_row(weight, 1, row): it {report.raised(error, student)}.{why}")
         return

@@ -184,7 +184,7 @@ HINTS = {
         "found[0] if there is one, else None.",
     ),
     "patched": (
-        "Which hook may return something in the place of the output? How do you get a module by its name?",
+        "Which hook may return something in place of the output? How do you get a module by its name?",
         "model.get_submodule(name).register_forward_hook(…) returns a handle. The hook returns value.",
         "handle = model.get_submodule(name).register_forward_hook(lambda module, args, output: value), then "
         "try: return model(x) and finally: handle.remove()",

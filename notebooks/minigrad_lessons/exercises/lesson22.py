@@ -18,7 +18,7 @@ def _tensor(name: str, student: Callable[..., Any], arguments: str, *given: obje
     """What a student's function returns; None if that is no tensor, or if it raised: then it is told."""
     try:
         found = student(*given)
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         report.misconception(name, f"{report.name_of(student)}({arguments}): it {report.raised(error, student)}")
         return None
     if isinstance(found, tuple):
@@ -42,7 +42,7 @@ def dual(student: Any) -> None:
             wanted = torch.func.jvp(apply, (left.value, right.value), (left.tangent, right.tangent))[1]
             try:
                 found = getattr(left, method)(right).tangent
-            except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+            except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
                 report.misconception(name, f"Dual {sign} Dual {report.raised(error, getattr(student, method))}")
                 return
             if not _near(found, wanted):

@@ -91,7 +91,7 @@ def run(name: str, function: Callable[..., Any], arguments: str, *given: object)
     """Call a student's function: whether it came to its end, and what it gave. What it raises is printed."""
     try:
         return True, function(*given)
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         misconception(name, f"{name_of(function)}({arguments}) {raised(error, function)}")
         return False, None
 

@@ -49,7 +49,7 @@ class Truths:
         for code in self.codes:
             try:
                 values[code] = self.run(code, {"torch": torch, **names})
-            except Exception as error:  # noqa: BLE001 (whatever it raises is told)
+            except Exception as error:  # noqa: BLE001 (whatever it raises is reported)
                 report.misconception(self.name, f"{code} raised {report.first_line(error)}. "
                                                 f"Pass {self.hand_over} too.")
                 return

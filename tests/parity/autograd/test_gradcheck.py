@@ -247,6 +247,20 @@ def test_flags_that_exclude_each_other(torch, which, flags):
     assert outcome(minigrad, which, "right", **flags) == outcome(torch, which, "right", **flags)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch compiles rules when it first pushes
+@pytest.mark.parametrize("options", [{}, {"check_backward_ad": False, "check_undefined_grad": False}])
+def test_gradients_are_compared_before_tangents(torch, options):
+    def program(m):
+        wrong = type("Wrong", (m.autograd.Function,), {
+            "forward": staticmethod(lambda ctx, x: x * 2), "backward": staticmethod(lambda ctx, g: g * 3),
+            "jvp": staticmethod(lambda ctx, t: t * 4)})
+        with pytest.raises(sys.modules[f"{m.__name__}.autograd.gradcheck"].GradcheckError) as told:
+            m.autograd.gradcheck(wrong.apply, data(m, 2), check_forward_ad=True, **options)
+        return rounded(str(told.value))
+
+    assert program(minigrad) == program(torch)
+
+
 def test_grad_outputs(torch):
     for shape, grad in (((2, 3), True), ((2, 3), False), ((3,), True)):
         for form in (lambda v: v, lambda v: (v,), lambda v: [v]):

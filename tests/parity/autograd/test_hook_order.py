@@ -305,6 +305,26 @@ def the_gradient_that_retain_grad_keeps(m):
     return y.grad, g
 
 
+@PROGRAMS
+def hooks_on_a_view_whose_base_was_written_to(m):
+    log, results = [], []
+    for before in (0, 1):
+        base = leaf(m, 3) * 1
+        with m.no_grad():
+            view = base[:2]
+        for hook in range(before + 3):
+            if hook == before:
+                base.mul_(2)
+            try:
+                view.register_hook(lambda g: log.append(g.tolist()))
+                results.append("hung")
+            except RuntimeError as error:
+                results.append(str(error))
+        base.sum().backward()
+        results.append(len(view._backward_hooks))
+    return results, log
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_same(torch, name):
     assert outcome(PROGRAMS[name], minigrad) == outcome(PROGRAMS[name], torch)

@@ -149,6 +149,21 @@ def not_enabled(m):
 
 
 @PROGRAMS
+def on_a_gpu_that_is_not_there(m):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for options in ({"use_cuda": True}, {"use_cuda": False}, {"use_device": "cuda"}):
+            with m.autograd.profiler.profile(**options) as p:
+                m.ones(2).sin()
+    return [(each.category, str(each.message)) for each in caught], "aten::sin" in [e.key for e in p.key_averages()]
+
+
+@PROGRAMS
+def of_the_gpu_alone(m):
+    m.autograd.profiler.profile(use_cpu=False)
+
+
+@PROGRAMS
 def a_schedule_that_is_none(m):
     profiler(m).schedule(wait=1, warmup=1, active=0)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
-from tests.parity.alike import alike
+import minigrad
+from tests.parity.alike import alike, ending
 from tests.parity.func.test_func import func_of
 
 pytestmark = pytest.mark.torch
@@ -147,6 +150,51 @@ def written(m):
             return 2 * g
 
     return func_of(m).vmap(func_of(m).grad(lambda x: Doubled.apply(x.clone()).sum()))(ramp(m, 3, 2))
+
+
+def as_it_is(m, dirty, save, what):
+    """A Function that returns what it was given, marks it as written or not, and saves it or not."""
+    def setup(ctx, inputs, output):
+        if dirty:
+            ctx.mark_dirty(inputs[0])
+        keep = ctx.save_for_forward if save == "jvp" else ctx.save_for_backward
+        keep(*{"input": inputs, "output": (output,), "nothing": ()}[what])
+
+    return type("AsItIs", (m.autograd.Function,), {
+        "forward": staticmethod(lambda x: x), "setup_context": staticmethod(setup), "generate_vmap_rule": True,
+        "backward": staticmethod(lambda ctx, g: g),
+        "jvp": staticmethod(lambda ctx, t: t.add_(0) if dirty else t.view_as(t))}).apply
+
+
+def identical(m, apply, seen):
+    def f(x):
+        given = x.clone()
+        found = apply(given)
+        seen.append(found is given)
+        return (found * found).sum()
+
+    return f
+
+
+RETURNED = {
+    "grad": lambda m, f: func_of(m).grad(f)(ramp(m, 3)),
+    "of a leaf": lambda m, f: func_of(m).grad(f)(ramp(m, 3).requires_grad_()),
+    "grad of grad": lambda m, f: func_of(m).grad(lambda x: func_of(m).grad(f)(x).sum())(ramp(m, 3)),
+    "jvp": lambda m, f: func_of(m).jvp(f, (ramp(m, 3),), (ramp(m, 3),))[1],
+    "vmap": lambda m, f: func_of(m).vmap(f)(ramp(m, 2, 3)),
+    "vmap of grad": lambda m, f: func_of(m).vmap(func_of(m).grad(f))(ramp(m, 2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_what_is_returned_as_it_was_given(torch, name):
+    for dirty, save, what in itertools.product((True, False), ("jvp", "vjp"), ("input", "output", "nothing")):
+        def program(m, dirty=dirty, save=save, what=what):
+            seen = []
+            return RETURNED[name](m, identical(m, as_it_is(m, dirty, save, what), seen)), seen
+
+        theirs, ours = [ending(program, m)[0] for m in (torch, minigrad)]
+        assert ours == theirs, (dirty, save, what)
 
 
 def without_setup(m):

@@ -53,6 +53,15 @@ def dual(m):
         return [*forward_ad.unpack_dual(made), *forward_ad.unpack_dual(made * made)]
 
 
+def dual_of_inference_tensor(m, inside):
+    """A dual of what inference mode made, or that it made itself: ops carry its tangent nowhere."""
+    forward_ad = importlib.import_module(f"{m.__name__}.autograd.forward_ad")
+    with forward_ad.dual_level():
+        x = within(m.inference_mode(), vector, m)
+        made = within(m.inference_mode(inside), forward_ad.make_dual, x, vector(m))
+        return [[*forward_ad.unpack_dual(each)] for each in (made, made * made, made * vector(m), made.sum())]
+
+
 def hooked(m, function):
     return within(m.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t), function)
 
@@ -91,6 +100,8 @@ PROGRAMS = {
     "inference mode around both": lambda m, f: f.grad(
         lambda y: within(m.inference_mode(), f.grad(cubes), y).sum()),
     "a dual in inference mode": lambda m, f: lambda x: dual(m),
+    "a dual of an inference tensor": lambda m, f: lambda x: dual_of_inference_tensor(m, False),
+    "a dual made in inference mode": lambda m, f: lambda x: dual_of_inference_tensor(m, True),
     "grad mode": lambda m, f: lambda x: seen(m, lambda y: m.is_grad_enabled(), m.no_grad()),
     "requires_grad": lambda m, f: lambda x: seen(m, lambda y: (y * y).requires_grad, m.no_grad()),
     "detach": lambda m, f: f.grad(lambda y: f.grad(lambda z: ((z * y).detach() * z).sum())(y).sum()),

@@ -103,6 +103,14 @@ def with_dims(m, in_dims, *args, nested=False):
     return vmap(inner, in_dims=in_dims)(*args), log
 
 
+def through_grad(m, in_dims, x, depth=1):
+    """The same where `grad` enters the argument in between."""
+    log, f = [], lambda a: product(m, log)(a, a * 1).sum()
+    for _ in range(depth):
+        f = (lambda inner: lambda a: func_of(m).grad(inner)(a).sum())(f)
+    return func_of(m).vmap(f, in_dims=in_dims)(x), log
+
+
 def drawn(m, f, x, **options):
     m.manual_seed(3)
     return func_of(m).jacfwd(f, randomness="different", **options)(x)
@@ -116,6 +124,8 @@ def each(m, f, *shape):
 PROGRAMS = {
     "dims": lambda m: with_dims(m, (1, 0), table(m, 3, 2), table(m, 2, 3)),
     "dims, one for all": lambda m: with_dims(m, (None, -1), vector(m), table(m, 3, 2)),
+    "dims, of an alias": lambda m: through_grad(m, 1, table(m, 3, 2)),
+    "dims, of an alias of an alias": lambda m: through_grad(m, -1, table(m, 2, 3, 2), depth=2),
     "dims, nested": lambda m: with_dims(m, 1, table(m, 3, 2), nested=True),
     "chances that are the same": lambda m: drawn(m, lambda x: m.bernoulli(x.sigmoid()) * x, vector(m)),
     "like it": lambda m: drawn(m, lambda x: m.randn_like(x) * x, vector(m)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 import minigrad
@@ -85,6 +87,33 @@ def made_inside(m, make):
             m.autograd.grad(y, x, m.eye(3), is_grads_batched=True))
 
 
+def started(m, start, where="pass"):
+    """What becomes of a pass that a program starts inside of another one, of `vmap`, or of a transform."""
+    def f(g):
+        leaf = m.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        return start(m, leaf, g)
+
+    if where == "pass":
+        return hooked(m, f)
+    if where == "vmap":
+        return m.func.vmap(f)(m.arange(6.0).reshape(2, 3))
+    return getattr(m.func, where)(lambda x: f(x).sum())(m.ones(3))
+
+
+def accumulated(m, x, g):
+    (x * x).sum().backward()
+    return g * x.grad
+
+
+STARTED = {
+    "backward": accumulated,
+    "backward by a gradient": lambda m, x, g: ((x * x).backward(g), x.grad)[1],
+    "autograd.backward": lambda m, x, g: (m.autograd.backward((x * x).sum()), x.grad * g)[1],
+    "grad of a batch": lambda m, x, g: m.autograd.grad((x * x * g).sum(), x)[0],
+    "grad": lambda m, x, g: g * m.autograd.grad((x * x).sum(), x)[0],
+}
+
+
 def again(m):
     """A backward that computes again what it differentiates."""
     def backward(g, x):
@@ -122,12 +151,18 @@ PROGRAMS = {
     "by columns, draws": lambda m: forward(m, lambda x: x * m.rand_like(x)),
     "by columns, a number of what is the same": lambda m: forward(m, lambda x: x * x.sum().item()).detach(),
     "by columns, integers": lambda m: forward(m, lambda x: x * 2, m.tensor([1, 2])),
+    "by columns, no directions": lambda m: [forward(m, lambda z: z * 2, m.zeros(0, dtype=kind))
+                                            for kind in (m.bfloat16, m.float32)],
     "by columns, no tensor": lambda m: forward(m, lambda x: 2),
     "by columns in a level": in_a_level,
     "a leaf of ones inside": lambda m: made_inside(m, lambda m: m.ones(3, requires_grad=True)),
     "a leaf of numbers inside": lambda m: made_inside(m, lambda m: m.tensor([1.0, 2.0, 3.0], requires_grad=True)),
     "a parameter inside": lambda m: made_inside(m, lambda m: m.nn.Parameter(m.ones(3))),
     "computed again": again,
+    **{f"{name} in a pass": functools.partial(started, start=start) for name, start in STARTED.items()
+       if name != "grad"},
+    **{f"{name} in {where}": functools.partial(started, start=start, where=where) for name, start in STARTED.items()
+       for where in ("vmap", "grad") if name != "grad of a batch"},
 }
 
 

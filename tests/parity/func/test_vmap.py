@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import minigrad
 from minigrad.backends.batched import Batched
-from tests.parity.alike import alike
+from tests.parity.alike import alike, ending
 from tests.parity.func.test_func import func_of
 
 pytestmark = pytest.mark.torch
@@ -109,6 +110,62 @@ REFUSED = {
     "a mask": lambda m: batched(m, lambda a: a[a > 1], ramp(m, 3, 2)),
     "running statistics": lambda m: batched(m, m.nn.BatchNorm1d(2).double(), ramp(m, 3, 4, 2)),
 }
+
+
+DRAWS = {  # with a tensor whose examples differ, and in place
+    "normal by means": lambda m, a: m.normal(a, 1.0), "normal by both": lambda m, a: m.normal(a, a.abs()),
+    "normal by deviations": lambda m, a: m.normal(m.zeros(2, 3, dtype=a.dtype), a.abs()),
+    "bernoulli": lambda m, a: m.bernoulli(a.sigmoid()), "bernoulli of a number": lambda m, a: m.bernoulli(a, 0.5),
+    "multinomial": lambda m, a: m.multinomial(a + 1, 2), "multinomial of one": lambda m, a: m.multinomial(a[0] + 1, 2),
+    "with replacement": lambda m, a: m.multinomial(a + 1, 4, True),
+    "poisson": lambda m, a: m.poisson(a * 9),
+    "rand_like": lambda m, a: m.rand_like(a), "randn_like": lambda m, a: m.randn_like(a),
+    "randint_like": lambda m, a: m.randint_like(a, 10),
+    "uniform_": lambda m, a: a.clone().uniform_(), "normal_": lambda m, a: a.clone().normal_(),
+    "random_": lambda m, a: a.clone().random_(10), "exponential_": lambda m, a: a.clone().exponential_(),
+    "bernoulli_": lambda m, a: a.clone().bernoulli_(0.5), "bernoulli_ of a": lambda m, a: a.clone().bernoulli_(a / 4),
+    "bernoulli_ of one": lambda m, a: a.clone().bernoulli_(m.ones(3, dtype=a.dtype) / 2),
+    "uniform_ of one": lambda m, a: m.zeros(3).uniform_() + a, "bernoulli_ by a of one": lambda m, a: m.zeros(
+        2, 3, dtype=a.dtype).bernoulli_(a / 4),
+    "rrelu": lambda m, a: m.rrelu(a, training=True), "rrelu of one": lambda m, a: m.rrelu(m.ones(2)),
+    "into out": lambda m, a: m.randn(3, out=m.zeros(3))}
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_draws(torch, name):
+    """Wherever the examples are in memory, and whatever the level says of draws."""
+    for randomness, dim in itertools.product(("same", "different", "error"), (0, 1, -1)):
+        def program(m, randomness=randomness, dim=dim):
+            m.manual_seed(3)
+            x = ramp(m, 2, 3, 4).movedim(-1, dim).clone().movedim(dim, -1)
+            return func_of(m).vmap(lambda a: DRAWS[name](m, a), in_dims=-1, randomness=randomness)(x)
+
+        theirs, ours = [ending(program, m)[0] for m in (torch, minigrad)]
+        assert ours == theirs, (randomness, dim)
+
+
+VIEWS = {
+    "itself": lambda x: x, "a part": lambda x: x[1:], "parts": lambda x: x.unbind(0),
+    "turned": lambda x: x.transpose(0, 1), "nothing": lambda x: x[:0], "no view": lambda x: x * 2,
+    "of a view": lambda x: x[1:].view(-1)}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_arguments(torch, name):
+    """What is a view inside is one outside: a write to it changes the history of the argument."""
+    def program(m):
+        w = ramp(m, 2, 4, 3).requires_grad_()
+        x = w * 1
+        results = batched(m, lambda a: batched(m, VIEWS[name], a, in_dims=1), x)
+        results = results if isinstance(results, tuple) else (results,)
+        seen = [(r._is_view(), r._base is x) for r in results]
+        with m.no_grad() if name == "parts" else m.enable_grad():
+            results[0].mul_(3)
+        return seen, x._version, m.autograd.grad((x * ramp(m, 2, 4, 3)).sum(), w)
+
+    theirs, ours = [ending(program, m)[0] for m in (torch, minigrad)]
+    assert ours == theirs
 
 
 def written_view(m, a):

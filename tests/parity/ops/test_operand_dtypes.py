@@ -111,3 +111,32 @@ SCALED_NUMBERS = {
 @pytest.mark.parametrize("name", SCALED_NUMBERS)
 def test_alpha_of_a_number(torch, name):
     alike(torch, SCALED_NUMBERS[name])
+
+
+NUMPY_NUMBERS = [np.int64(300), np.int64(-1), np.int64(-200), np.float64(300.7), np.float32(-1.5), np.bool_(True),
+                 np.uint8(200)]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "bool", "float16"])
+@pytest.mark.parametrize("number", NUMPY_NUMBERS, ids=repr)
+def test_a_number_of_numpys(torch, number, dtype):
+    alike(torch, lambda m: m.tensor(number, dtype=getattr(m, dtype)))
+
+
+BEYOND = {
+    "padding": lambda m, x, n: m.nn.functional.pad(x, (1, 1), value=n),
+    "what replaces": lambda m, x, n: m.nn.functional.threshold(x, 5, n),
+    "a threshold": lambda m, x, n: m.nn.functional.threshold(x, n, 1),
+    "a threshold in place": lambda m, x, n: m.nn.functional.threshold(x, n, 1, inplace=True),
+    "padding, as it is": lambda m, x, n: m.constant_pad_nd(x, (1, 1), n),
+    "an exponent": lambda m, x, n: x if x.is_floating_point() else x ** int(n),
+}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "float16"])
+@pytest.mark.parametrize("number", [-1, 300, -300, 2.5, 1e10])
+@pytest.mark.parametrize("where", BEYOND)
+def test_numbers_beyond_a_dtype(torch, where, number, dtype):
+    if where.startswith("a threshold") and (number, dtype) == (1e10, "float16"):
+        number = 65000.0  # else NumPy's warning would be seen, which only the user's filter "always" shows
+    alike(torch, lambda m: BEYOND[where](m, m.tensor([[3, 120]]).to(getattr(m, dtype)), number))

@@ -14,7 +14,7 @@ import { Inspector } from "./inspector/inspector";
 import { lanesView, type Lanes } from "./lenses/rank_lanes";
 import { ledgerView, type Ledger } from "./lenses/parameter_ledger";
 import { Link, type Model } from "./page/link";
-import { arrive } from "./page/keys";
+import { arrive, replaceStill } from "./page/keys";
 import { html } from "./page/dom";
 import type { Stepped } from "./lenses/stepped";
 import { parseTrace } from "./trace/file";
@@ -25,7 +25,11 @@ export function render({ model, el }: { model: Model; el: HTMLElement }): () => 
     el.append(view.element);
     // The first picture of a notebook can be stepped through at once; the others do not take the keyboard focus.
     if (!(view instanceof Card)) arrive(view.element, () => view.element, "notebook");
-    return () => view.dispose();
+    const showStill = view instanceof Card ? null : replaceStill(view.element);
+    return () => {
+      showStill?.();
+      view.dispose();
+    };
   } catch (error) {
     el.append(html("p", { class: "mg-root mg-error", role: "alert" }, `The inspector cannot show this: ${String(error)}`));
     return () => undefined;

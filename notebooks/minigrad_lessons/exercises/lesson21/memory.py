@@ -146,7 +146,7 @@ def seen(line: Line) -> Solved:
     loss = (y * y + y).sum()
     try:
         loss.backward()
-    except Exception as error:  # noqa: BLE001 (a hook is a student's code, and whatever it raises is told)
+    except Exception as error:  # noqa: BLE001 (a hook is a student's code, and whatever it raises is reported)
         raise Wrong(f"backward called your hook, and it {report.raised(error, line)}") from None
     if y.retains_grad:
         raise Wrong(f"retain_grad() keeps the gradient in y.grad: {show(y.grad)}. Look at it while it passes.")

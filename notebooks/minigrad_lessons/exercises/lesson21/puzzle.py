@@ -84,7 +84,7 @@ def call(line: Line, arguments: str, *given: object) -> Any:
     """What the line gives; an error of it is told with its place."""
     try:
         return line(*given)
-    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is told)
+    except Exception as error:  # noqa: BLE001 (whatever a student's code raises is reported)
         raise Wrong(f"line({arguments}) {report.raised(error, line)}") from None
 
 

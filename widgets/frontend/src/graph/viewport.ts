@@ -267,7 +267,7 @@ const [BESIDE, BELOW] = [16, 16]; // the margins beside the map and below it, in
 const FEW = 40; // so few boxes need no map: it would cover them
 
 export class Minimap {
-  readonly element = svg("svg", { class: "mg-map", "aria-hidden": true, width: WIDE, height: HIGH });
+  readonly element = svg("svg", { class: "mg-map", "aria-hidden": true, style: `width:${WIDE}px;height:${HIGH}px` });
   readonly #boxes = svg("path", { class: "mg-map-boxes" });
   readonly #view = svg("rect", { class: "mg-map-view" });
   readonly #lit = svg("circle", { class: "mg-map-lit", r: 3 });

@@ -51,6 +51,7 @@ export class Card {
     const held = this.element.contains(document.activeElement);
     this.#draw();
     if (!held) return;
+    this.element.scrollIntoView({ block: "nearest" }); // it has grown by what is said to the answer
     if (!this.#face.done || !advance(this.element)) this.#start()?.focus({ preventScroll: true });
   };
 

@@ -124,6 +124,23 @@ function whenPlaced(root: HTMLElement, then: (cell: Element, notebook: Element) 
   }, 25);
 }
 
+/** A lesson has a still picture under its first inspector, after these words, for pages on which nothing runs: it gives way to the live one. */
+const STILL = "If nothing runs where you read this";
+
+/** Hides the still picture of the cell below a view, as soon as it is there; returns how it is shown again. */
+export function replaceStill(root: HTMLElement): () => void {
+  let below: Element | null = null;
+  const look = (tries: number): void => {
+    const found = root.closest(CELL)?.nextElementSibling;
+    if (found?.querySelector("p > em")?.textContent.startsWith(STILL)) {
+      below = found;
+      below.setAttribute("data-mg-live", "");
+    } else if (tries > 0 && below === null) setTimeout(() => look(tries - 1), 50);
+  };
+  setTimeout(() => look(120));
+  return () => below?.removeAttribute("data-mg-live");
+}
+
 /** Moves the focus into a view that has just appeared, if its cell was run by hand; once for each cell. */
 export function arrive(root: HTMLElement, target: () => HTMLElement | null, firstOf: "cell" | "notebook"): void {
   whenPlaced(root, (cell, notebook) => {
@@ -147,6 +164,6 @@ export function advance(root: HTMLElement): boolean {
   const target = start ?? (cell?.matches(CELL) ? below : null);
   if (!(target instanceof HTMLElement)) return false;
   target.focus({ preventScroll: true });
-  if (target === start && !cell?.matches(CELL)) target.closest(".mg-root")?.scrollIntoView({ block: "nearest" });
+  if (target === start) target.closest(".mg-root")?.scrollIntoView({ block: "nearest" });
   return true;
 }

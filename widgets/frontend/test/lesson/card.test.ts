@@ -10,6 +10,7 @@ const ASKED = {
 let place: HTMLElement;
 
 beforeEach(() => {
+  Element.prototype.scrollIntoView = () => undefined; // jsdom lays nothing out
   place = document.createElement("div");
   document.body.replaceChildren(place);
 });
@@ -29,7 +30,6 @@ function notebook(): HTMLElement {
   place = document.querySelector(".jp-Cell") as HTMLElement;
   const next = place.nextElementSibling as HTMLElement;
   next.focus();
-  Element.prototype.scrollIntoView = () => undefined; // jsdom lays nothing out
   return next;
 }
 
