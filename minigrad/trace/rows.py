@@ -52,6 +52,7 @@ class Rows:
 
     def __init__(self, index: Index) -> None:
         self.index, self.parts = index, index.parts
+        self.counted: dict[int, int] = {}
         self.step_of: dict[int, int] = {}  # by node, the event of its op
         users: dict[int, list[int]] = defaultdict(list)
         for step, event in enumerate(self.parts.events):
@@ -85,13 +86,20 @@ class Rows:
         shapes = tuple(tuple(parts.tensors[each]["shape"]) for each in outputs)
         gradient = self.index.gradient(outputs[0], last) if outputs else None
         parameters = set[int]().union(*(self.owned.get(step, ()) for step in steps))
-        ran = [(parts.nodes[node]["name"], parts.nodes[node]) for node in nodes]
-        ran += [(events[step]["op"].title().replace("_", ""), events[step]) for step in steps
-                if events[step]["node"] is None]
+        bare = [events[step] for step in steps if events[step]["node"] is None]
+        counted = sum(map(self._flops, nodes))
+        counted += sum(flops(event["op"].title().replace("_", ""), event, parts.tensors) for event in bare)
         return Row(shapes[0] if shapes else None, shapes,
                    sum(prod(parts.tensors[tensor]["shape"]) for tensor in parameters), self.index.saved_bytes(nodes),
-                   sum(flops(name, record, parts.tensors) for name, record in ran), *self.index.seconds(nodes),
+                   counted, *self.index.seconds(nodes),
                    self._norm(gradient))
+
+    def _flops(self, node: int) -> int:
+        """Those of a node, which count in each module around it."""
+        if node not in self.counted:
+            record = self.parts.nodes[node]
+            self.counted[node] = flops(record["name"], record, self.parts.tensors)
+        return self.counted[node]
 
     def _norm(self, gradient: int | None) -> float | None:
         return None if gradient is None else TracedTensor(self.index, gradient).norm

@@ -229,7 +229,7 @@ with record() as trace:
     error = (w * 2.0 + bias).tanh() + -0.2
     loss = error * error
     loss.backward()
-Inspector(trace)
+Inspector(trace, parts=["source", "details"])
 
 # %% [markdown] id=learns-intro
 # ## 9. Your lines learn

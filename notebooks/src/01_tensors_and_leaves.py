@@ -20,7 +20,7 @@ with record() as first:
     x = torch.tensor(3.0)
     loss = (w * x - 6) ** 2
     loss.backward()
-Inspector(first)
+Inspector(first, parts=["source", "tools"])
 
 # %% [markdown] id=still
 # Two numbers go in, `w` and `x`, and one loss comes out. (One of them is not even drawn.) Step to the end with → (and
@@ -193,7 +193,7 @@ reveal("1.6", sum(event["kind"] == "run" for event in trace.events))
 # - At which step does `a.grad` appear?
 
 # %% id=inspector tags=inspector
-Inspector(trace)
+Inspector(trace, parts=["source"])
 
 # %% [markdown] id=worked-intro tags=section:exercises
 # No **edge** (a line from one node to the next) leads to `data`. It is a leaf, but nobody asked for its gradient, so

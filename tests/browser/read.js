@@ -47,8 +47,14 @@ window.read = (() => {
 
   const EVERYWHERE = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
 
+  /** Ends the motion of boxes: a picture is judged as it stands in the end. */
+  function settle() {
+    for (const each of document.getAnimations()) if (each.id === "mg-move") each.finish();
+  }
+
   /** Every line of text that is to be seen, with its element; only those that reach into a window. */
   function texts(root, window = EVERYWHERE) {
+    settle();
     const found = [];
     const add = (element, rect, words) => {
       if (rect.bottom < window.top || rect.top > window.bottom) return;
@@ -208,6 +214,7 @@ window.read = (() => {
 
   /** Texts that do not fit into the box of their node. */
   function spilled(root) {
+    settle();
     return all(root, ".mg-node").flatMap((node) => {
       const box = node.querySelector(".mg-box").getBoundingClientRect();
       const parts = all(node, ".mg-title, .mg-caption, .mg-word").map((part) => [part, part.getBoundingClientRect()]);

@@ -53,7 +53,25 @@ SIDES = """elements => elements.map(element => element.getBoundingClientRect()).
 # The size of each text on the map that is shown, in pixels of the window.
 LETTERS = """texts => texts.filter(text => text.textContent && text.getClientRects().length && text.checkVisibility())
   .map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"""
-SETTLED = """root => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"""
+SETTLED = """root => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
+  for (const each of document.getAnimations()) if (each.id === 'mg-move') each.finish();
+  done();
+})))"""
+# Clicks the title of a box, or a button of the table, and samples the middles of all boxes by their titles: before,
+# right after the click, and in each frame until no box moves.
+SAMPLED = """async ([root, clicked]) => {
+  const middles = () => Object.fromEntries([...root.querySelectorAll('.mg-node')].map(node => {
+    const { left, right, top, bottom } = node.querySelector('.mg-box').getBoundingClientRect();
+    return [node.querySelector('.mg-title').textContent, [(left + right) / 2, (top + bottom) / 2]];
+  }));
+  const samples = [middles()];
+  clicked.dispatchEvent(new MouseEvent('click', { bubbles: true }));
+  do {
+    samples.push(middles());
+    await new Promise(requestAnimationFrame);
+  } while (document.getAnimations().some(each => each.id === 'mg-move'));
+  return [...samples, middles()];
+}"""
 # Whether each column of numbers is seen whole, or covered by the shadow and the strip of the two that stay in sight.
 WHOLE = """() => {
   const heads = [...document.querySelectorAll('.mg-summary thead tr > *')];
@@ -227,6 +245,19 @@ def test_a_graph_of_2000_nodes_opens_folded_and_is_quick(page: Page, opened: Ope
     count = len(inspector._trace.nodes)
     print(f"\n{count} nodes: first paint {paint:.0f} ms; to unfold a module {median(times):.0f} ms")
     assert median(times) < 1_000
+
+
+def test_what_is_drawn_does_not_grow_with_the_trace(page: Page, opened: Opened) -> None:
+    """Of the model, of the table, and of the chart below: three times as many nodes, as many elements."""
+    found = []
+    for size in (120, 360):
+        root = opened(network(size))
+        root.locator(".mg-summary > summary").click()
+        expect(root.locator(".mg-summary tbody tr").first).to_be_visible()
+        points = root.locator(".mg-chart path").evaluate_all("paths => paths.map(path => path.outerHTML.length)")
+        found.append((root.locator(".mg-panes *").count(), max(points)))
+    (few, short), (many, long) = found
+    assert many < 1.1 * few and long < 100_000 and short > 1_000, found
 
 
 # The map of a model fills its window, nothing overlaps, nothing is cut, no text is small.
@@ -438,6 +469,50 @@ def test_a_row_of_blocks_opens_into_its_blocks(page: Page, opened: Opened) -> No
     titles = root.locator(".mg-node[data-scope] .mg-title")
     expect(titles.filter(has_text="h.11")).to_have_count(1)
     assert {f"h.{at}" for at in range(1, 12)} <= set(titles.all_text_contents())
+
+
+def sampled(page: Page, root: Locator, clicked: Locator) -> list[dict[str, list[float]]]:
+    """Where each box was in each frame after a click."""
+    frames: list[dict[str, list[float]]] = page.evaluate(SAMPLED, [root.element_handle(), clicked.element_handle()])
+    return frames
+
+
+def test_boxes_move_smoothly_and_what_was_opened_stays(page: Page, opened: Opened) -> None:
+    """Every box begins where it, or the box that held it, was; the step is in view; closing goes the same way back."""
+    page.set_viewport_size({"width": 1280, "height": 800})
+    root = mapped(opened)
+    root.press("ArrowRight")
+    expect(root.locator(".mg-lit")).to_have_count(1)
+    said = root.locator("output.mg-text").inner_text()
+    row = next(title for title in root.locator(".mg-title").all_text_contents() if "×11" in title)
+    before, *frames = sampled(page, root, root.locator(".mg-title", has_text=row))
+    first, last = frames[0], frames[-1]
+    blocks = {f"h.{at}" for at in range(1, 12)}
+    assert blocks <= set(last) and row not in last
+    for title, at in first.items():
+        assert at == pytest.approx(before[row if title in blocks else title], abs=1), title
+    assert min(abs(last[each][1] - before[row][1]) for each in blocks) < 2  # one of them is where their box was
+    for title in ("loss", "last", "first"):
+        ways = [sum((a - b) ** 2 for a, b in zip(frame[title], last[title], strict=True)) ** 0.5 for frame in frames]
+        assert ways == sorted(ways, reverse=True), f"{title} does not go straight to its place"
+    expect(root.locator("output.mg-text")).to_have_text(said)
+    expect(root.locator(".mg-lit")).to_have_count(1)
+    [frame], [lit] = root.locator(".mg-svg").evaluate_all(SIDES), root.locator(".mg-lit .mg-box").evaluate_all(SIDES)
+    assert frame[0] <= lit[0] < lit[1] <= frame[1] and frame[2] <= lit[2] < lit[3] <= frame[3]
+    root.locator(".mg-summary > summary").click()
+    expect(root.locator(".mg-summary tbody tr").first).to_be_visible()
+    root.evaluate(SETTLED)
+    button = root.locator(".mg-summary tbody tr", has_text=row).locator("button.mg-unfold")
+    before, *frames = sampled(page, root, button)
+    assert row in frames[-1] and not blocks & set(frames[-1])
+    assert frames[0][row] == pytest.approx(before["h.1"], abs=1)
+
+
+def test_boxes_do_not_move_where_less_motion_is_asked_for(page: Page, opened: Opened) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    root = mapped(opened)
+    _, first, *_, last = sampled(page, root, root.locator(".mg-title", has_text="×11"))
+    assert "h.1" in first and first == last
 
 
 @pytest.mark.usefixtures("scheme")

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 import minigrad as torch
 from minigrad.recorder import record
 from minigrad_widgets import Inspector
+from tests.browser.fixtures import context
 
 TEXTS = """root => [...root.querySelectorAll('.mg-values text, .mg-growing *, .mg-text, .mg-values p')]
   .filter(each => each.textContent && each.checkVisibility())
@@ -99,3 +100,30 @@ def test_no_text_is_smaller_than_11_pixels(browser: Browser, tmp_path: Path, wid
     assert len(sizes) > 10
     assert min(sizes) >= 11
     page.close()
+
+
+def test_the_source_alone_has_the_room_of_both_panes(browser: Browser, tmp_path: Path) -> None:
+    with record() as trace:
+        (torch.tensor(2.0, requires_grad=True) * 3).backward()
+    Inspector(trace, parts=["source"]).to_html(tmp_path / "source.html")
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto((tmp_path / "source.html").as_uri())
+    source, panes = (page.locator(part).bounding_box() for part in (".mg-source", ".mg-panes"))
+    assert source is not None and panes is not None and source["height"] > 0.95 * panes["height"]
+    expect(page.get_by_role("separator", name="height of the source")).to_be_hidden()
+    page.get_by_role("button", name="more").click()
+    expect(page.get_by_role("separator", name="height of the source")).to_be_visible()
+    page.close()
+
+
+def test_a_gradient_that_is_nan_can_be_read_in_the_dark(browser: Browser, tmp_path: Path) -> None:
+    with record() as trace:
+        x = torch.zeros(2, requires_grad=True)
+        (x.sqrt() * 0).sum().backward()
+    Inspector(trace, step=len(trace.events) - 1).to_html(tmp_path / "nan.html")
+    window = context(browser, viewport={"width": 1280, "height": 800}, color_scheme="dark")
+    page = window.new_page()
+    page.goto((tmp_path / "nan.html").as_uri())
+    expect(page.locator(".mg-grad[data-broken] .mg-tray-text")).to_contain_text("nan")
+    assert page.locator(".mg-graph").evaluate("graph => read.faint(graph)") == []
+    window.close()

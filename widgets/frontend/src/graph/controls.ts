@@ -124,25 +124,31 @@ export class Finder {
   readonly element: HTMLElement;
   readonly #field = html("input", { type: "search", class: "mg-find", placeholder: "find", "aria-label": "find a node" });
   readonly #count = html("output", { class: "mg-found", "aria-live": "polite" });
-  readonly #words: string[];
+  #words: string[] | null = null;
   #found: number[] = [];
   #at = -1;
 
   constructor(
-    trace: Trace,
+    private readonly trace: Trace,
     private readonly go: (node: number) => void,
   ) {
-    const unusual = this.#unusual(trace);
-    this.#words = trace.nodes.map((node, id) => {
-      const tensors = [node.variable ?? null, ...node.outputs].map((at) => (at === null ? "" : (trace.tensors[at]?.name ?? "")));
-      const path = chain(trace, node.scope).reverse().map((scope) => scopeTitle(trace, scope)).join(".");
-      return [node.name, ...tensors, path, `#${id}`, ...(unusual.get(id) ?? [])].join(" ").toLowerCase();
-    });
     this.#field.addEventListener("input", () => this.#look());
     this.#field.addEventListener("keydown", (event) => {
       if (event.key === "Enter") this.#step(event.shiftKey ? -1 : 1);
     });
     this.element = html("div", { class: "mg-finder" }, this.#count, this.#field);
+  }
+
+  /** By node, the words by which it is found. */
+  #made({ trace } = this): string[] {
+    const unusual = this.#unusual(trace);
+    const paths = new Map<number | undefined, string>();
+    return trace.nodes.map((node, id) => {
+      const tensors = [node.variable ?? null, ...node.outputs].map((at) => (at === null ? "" : (trace.tensors[at]?.name ?? "")));
+      const path = paths.get(node.scope) ?? chain(trace, node.scope).reverse().map((scope) => scopeTitle(trace, scope)).join(".");
+      paths.set(node.scope, path);
+      return [node.name, ...tensors, path, `#${id}`, ...(unusual.get(id) ?? [])].join(" ").toLowerCase();
+    });
   }
 
   /** By node: "nan" and "inf", where a gradient that it received or passed on, its result, or its leaf’s `.grad` holds one. */
@@ -170,6 +176,7 @@ export class Finder {
   #look(): void {
     const wanted = this.#field.value.trim().toLowerCase().split(/\s+/).filter((word) => word !== "");
     const fits = (text: string): boolean => wanted.every((word) => text.includes(word));
+    this.#words ??= this.#made();
     this.#found = wanted.length === 0 ? [] : this.#words.flatMap((text, id) => (fits(text) ? [id] : []));
     this.#at = -1;
     write(this.#count, wanted.length === 0 ? "" : `${this.#found.length} found`);

@@ -5,13 +5,14 @@ import { arrange } from "../layout/arrange";
 import { Annotations, paintBadge, Lights, coveredBy, fits, legend, savedMarks, stub, zoomButtons, TrayParts, type Annotation } from "./parts";
 import { Finder, foldedAt, Levels, middleOf } from "./controls";
 import { fitting, inColumns } from "../layout/columns";
-import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Point, type Wire } from "../layout/geometry";
+import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Outlook, type Point, type Wire } from "../layout/geometry";
 import { gradientWidths, labelSpots, type Spot } from "../layout/labels";
 import { chain, failureAt, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
 import { RAISED, STYLES, together, type NodeLook, type Scene } from "./look";
 import { tieParts, tieRegions, tieSpots } from "./links";
 import { inLines, inWords, Rows, type Measure, type Row } from "../trace/rows";
 import type { Layout, Maybe, Tie, Trace } from "../trace/types";
+import { Places, turnedScope } from "./move";
 import { Culling, Minimap, Viewport } from "./viewport";
 
 interface NodeParts {
@@ -185,7 +186,7 @@ export class GraphPane {
     this.#askForHeight();
     if (!this.#fill(false)) return;
     const shown = this.#scene?.selected ?? this.#scene?.lit ?? null;
-    this.viewport.aim(outlook(this.#drawing, shown === null ? null : (this.groups.owner[shown] ?? shown)));
+    this.viewport.aim(this.#outlook(shown));
     this.onBuild();
     if (this.#scene) this.update(this.#scene, null, null);
   }
@@ -222,14 +223,18 @@ export class GraphPane {
 
   setFolded(folded: ReadonlySet<number>): void {
     if (same(this.groups.folded, [...folded])) return;
+    const [scope, { viewport }] = [turnedScope(this.trace, this.groups.folded, folded), this];
+    const { scale, x, y } = viewport.place;
+    const before = new Places(this.groups, this.#drawing.boxes, (at) => [x + at[0] * scale, y + at[1] * scale], scale);
     this.groups = new Groups(this.trace, folded);
     this.#fill(true);
     const shown = this.#scene?.selected ?? this.#scene?.lit ?? null;
-    this.open(shown);
+    if (scope !== null) viewport.stay(this.#outlook(shown), before.pairs(scope, this.groups, this.#drawing.boxes));
+    else this.open(shown);
     this.onBuild();
-    if (!this.#scene) return;
-    this.update(this.#scene, null, null);
-    if (shown !== null) this.reveal(shown);
+    if (this.#scene) this.update(this.#scene, null, null);
+    if (this.#scene && shown !== null) this.reveal(shown);
+    if (scope !== null) before.animate(this.groups, this.#drawing.boxes, this.#nodes, [this.#layers[0], this.#layers[2]] as Element[], viewport.region, (pixel) => viewport.pointAt(pixel), viewport.scale);
   }
 
   /** Folds the innermost open module around a node (-1), or unfolds the box in which the node is (1). */
@@ -267,7 +272,11 @@ export class GraphPane {
 
   /** Shows the whole graph or, if that is illegible, what is connected with a node. */
   open(id: Maybe): void {
-    this.viewport.show(outlook(this.#drawing, id === null ? null : (this.groups.owner[id] ?? id)));
+    this.viewport.show(this.#outlook(id));
+  }
+
+  #outlook(id: Maybe): Outlook {
+    return outlook(this.#drawing, id === null ? null : (this.groups.owner[id] ?? id));
   }
 
   reveal(id: number): void {
@@ -281,7 +290,7 @@ export class GraphPane {
   }
 
   #lookOf(id: BoxId, scene: Scene): NodeLook {
-    return id >= 0 ? scene.node(id) : together((this.groups.members.get(id) ?? []).map((node) => scene.node(node)));
+    return id >= 0 ? scene.node(id) : together(this.groups.members.get(id) ?? [], scene);
   }
 
   /** Whether zooming around a point folded or unfolded modules instead; an unfolded one is then brought into view. */

@@ -33,13 +33,16 @@ export interface Tray {
   broken: string;
 }
 
-/** What the graph shows of a node at this moment. */
-export interface NodeLook {
+/** What the graph shows of a node at this moment, also if it is hidden in a box. */
+export interface State {
   look: Look;
   known: boolean;
+  saved: "" | "held" | "released";
+}
+
+export interface NodeLook extends State {
   word: string;
   badge: string;
-  saved: "" | "held" | "released";
   /** "nan" or "inf" where its result, what is pending, or a gradient that it passed on holds one. */
   broken?: string;
   /** For the tensor that this is the node of, if it was ever written to. */
@@ -53,6 +56,8 @@ export interface NodeLook {
 /** What the graph shows: a lens creates one of these, the graph pane draws it. */
 export interface Scene {
   node(id: number): NodeLook;
+  /** As much of it as a folded box needs. */
+  state(id: number): State;
   /** The gradient that has flowed along an edge; undefined if none has. */
   edge(key: string): Maybe | undefined;
   lit: Maybe;
@@ -62,11 +67,16 @@ export interface Scene {
 }
 
 /** The look of a folded box: that of the first of its nodes that is not done. */
-export function together(looks: readonly NodeLook[]): NodeLook {
-  const known = looks.filter((look) => look.known);
-  const first = (["early", "running", "ready", "waiting", "again"] as const).find((name) => known.some((look) => look.look === name));
-  const done = known.length > 0 && known.every((look) => look.look === "done");
-  const look = first ?? (done ? "done" : "recorded");
-  const saved = known.some((each) => each.saved === "held") ? "held" : known.some((each) => each.saved !== "") ? "released" : "";
-  return { look, known: known.length > 0, word: first === "running" || first === "ready" ? STYLES[first].word : "", badge: "", saved };
+export function together(nodes: readonly number[], scene: Scene): NodeLook {
+  const [looks, kept] = [new Set<Look>(), new Set<string>()];
+  for (const id of nodes) {
+    const { look, known, saved } = scene.state(id);
+    if (!known) continue;
+    looks.add(look);
+    kept.add(saved);
+  }
+  const first = (["early", "running", "ready", "waiting", "again"] as const).find((name) => looks.has(name));
+  const look = first ?? (looks.size === 1 && looks.has("done") ? "done" : "recorded");
+  const saved = kept.has("held") ? "held" : kept.has("released") ? "released" : "";
+  return { look, known: looks.size > 0, word: first === "running" || first === "ready" ? STYLES[first].word : "", badge: "", saved };
 }

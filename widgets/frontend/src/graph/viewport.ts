@@ -6,6 +6,7 @@ const FAR = 0.42;
 const SMALLEST = 0.04;
 const LARGEST = 2.5;
 const SIDE = 28;
+const SETTLED = 500; // milliseconds
 /**
  * How large a graph is drawn. One that would be smaller than `readable` is shown in part, at `comfortable`; `over` is
  * left free above it, for the tools, `under` below it, and `margin` above and below an important box. The smallest
@@ -30,6 +31,8 @@ export class Viewport {
   #covered = 0;
   /** The region that was last to be in view: a pane that gets its size later moves there. */
   #wanted: [Point, number] | null = null;
+  /** What stays where, for as long as the pane may get another height for a drawing. */
+  #staying: readonly [at: Point, pixel: Point][] | null = null;
   /** Called with what is in view whenever that changes. */
   onMove: (region: Region, far: boolean) => void = () => undefined;
   /** The width of the pane that open panels cover, from the left, in pixels: the drawing uses the rest. */
@@ -63,7 +66,7 @@ export class Viewport {
   /** The drawing was laid out anew: this is to be in view now. */
   aim(outlook: Outlook): void {
     this.outlook = outlook;
-    this.#wanted = null;
+    this.#wanted = this.#staying = null;
   }
 
   /** Draws for readers at a desk, or for those in the last row. */
@@ -96,6 +99,29 @@ export class Viewport {
     const scale = this.#fitting(region);
     this.scale = scale < this.#reader.readable ? this.#reader.comfortable : Math.max(scale, SMALLEST);
     this.#centerWithin(region, point);
+  }
+
+  /** Shows another drawing so that the pair that has to move least stays, as far as this leaves no room unused. */
+  stay(outlook: Outlook, pairs: readonly [at: Point, pixel: Point][]): void {
+    this.aim(outlook);
+    this.#staying = pairs;
+    setTimeout(() => (this.#staying = null), SETTLED);
+    if (!this.#touched) this.fit();
+    const far = ([[x, y], [left, top]]: [Point, Point]): number => Math.hypot(this.#x + x * this.scale - left, this.#y + y * this.scale - top);
+    const pair = pairs.reduce<[Point, Point] | null>((best, each) => (best && far(best) <= far(each) ? best : each), null);
+    if (!pair) return this.fit();
+    const [[x, y], [left, top]] = pair;
+    const [wide, high] = [this.outlook.size[0] * this.scale, this.outlook.size[1] * this.scale];
+    const within = (at: number, least: number, most: number): number => Math.min(Math.max(at, Math.min(least, most)), Math.max(least, most));
+    const [side, over] = [this.#covered + SIDE, this.#reader.over];
+    this.#x = within(left - x * this.scale, side, side + this.room[0] - wide);
+    this.#y = within(top - y * this.scale, over, over + this.room[1] - high);
+    this.#apply();
+  }
+
+  /** The scale, and the pixel at which the drawing begins. */
+  get place(): { scale: number; x: number; y: number } {
+    return { scale: this.scale, x: this.#x, y: this.#y };
   }
 
   /** Shows the whole graph, however small; if it still does not fit, the part around a point. */
@@ -220,8 +246,10 @@ export class Viewport {
 
   /** Fits the drawing into the pane's present size, with what was last to be in view. */
   #settle(): void {
-    this.fit();
-    if (this.#wanted) this.reveal(...this.#wanted);
+    const wanted = this.#wanted;
+    if (this.#staying) this.stay(this.outlook, this.#staying);
+    else this.fit();
+    if (wanted) this.reveal(...wanted);
   }
 
   /** The wheel zooms only where the student is working; elsewhere it scrolls the notebook as usual. */

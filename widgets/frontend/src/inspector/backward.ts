@@ -3,7 +3,7 @@ import type { Moment, Changed, Lens } from "./lens";
 import { describe } from "../trace/describe";
 import { brief, broken, piled, valueOf } from "../trace/format";
 import { lensSteps, type Replay } from "../trace/frame";
-import { STYLES, type NodeLook, type Scene, type Tray } from "../graph/look";
+import { STYLES, type NodeLook, type Scene, type State, type Tray } from "../graph/look";
 import { Trays } from "./trays";
 import { litNode, shownGradient, type Calculation, type Maybe, type Trace, type TraceEvent } from "../trace/types";
 
@@ -184,23 +184,27 @@ export class BackwardLens implements Lens {
   scene(selected: Maybe): Scene {
     const event = this.replay.event;
     const now = event?.kind === "flow" ? new Set([`${event.node}:${event.index}`]) : NOTHING;
-    return { node: (id) => this.#look(id), edge: (key) => this.replay.edges.get(key), lit: this.lit, selected, now };
+    return { node: (id) => this.#look(id), state: (id) => this.#state(id), edge: (key) => this.replay.edges.get(key), lit: this.lit, selected, now };
+  }
+
+  #state(id: number): State {
+    const status = this.replay.status.get(id);
+    const look = status === "recorded" && this.replay.recomputed.has(id) ? "again" : (status ?? "recorded");
+    return { look, known: status !== undefined, saved: this.replay.saved.get(id) ?? "" };
   }
 
   #look(id: number): NodeLook {
-    const known = this.replay.status.get(id);
-    const status = known === "recorded" && this.replay.recomputed.has(id) ? "again" : known;
+    const state = this.#state(id);
+    const status = state.known ? state.look : undefined;
     const needs = this.replay.needs.get(id);
     const waits = status === "waiting" && needs !== undefined ? `waits: ${needs}` : STYLES[status ?? "recorded"].word;
     const place = status === "ready" ? this.#next.indexOf(id) + 1 : 0;
     return {
-      look: status ?? "recorded",
-      known: status !== undefined,
+      ...state,
       word: status === "recorded" || status === undefined ? "" : place > 0 ? `ready: ${place}` : waits,
       ...this.#tensorOf(id),
       broken: this.#brokenAt(id),
       badge: this.#badge(this.replay.pending.get(id)),
-      saved: this.replay.saved.get(id) ?? "",
       ...this.#tray(id, status),
     };
   }

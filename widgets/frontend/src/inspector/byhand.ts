@@ -130,7 +130,7 @@ export class TraversalLens implements Lens {
 
   scene(selected: Maybe): Scene {
     const state = this.#state;
-    return { node: (id) => this.#look(id), edge: (key) => state.edges.get(key), lit: this.lit, selected, now: state.now };
+    return { node: (id) => this.#look(id), state: (id) => this.#look(id), edge: (key) => state.edges.get(key), lit: this.lit, selected, now: state.now };
   }
 
   #told(node: number): string {

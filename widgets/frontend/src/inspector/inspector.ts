@@ -42,7 +42,7 @@ function boxesOf<K>(elements: readonly (readonly [K, Element])[]): Map<K, DOMRec
 
 export class Inspector {
   readonly element = html("div", { class: "mg-root", tabindex: 0, role: "region", "aria-label": LABEL });
-  readonly #lenses: Record<string, Lens>;
+  readonly #lenses = new Map<string, Lens>();
   #lens: Lens;
   readonly #replay: Replay;
   #selected: Maybe;
@@ -79,9 +79,7 @@ export class Inspector {
     this.#numbers = live && new Numbers(live, () => this.#moved(), link.live === true);
     this.#replay = new Replay(trace);
     this.#values = trace.calculation ? new ValuesPane(trace, trace.calculation, this.#numbers) : null;
-    const walks = [...(this.#values ? ["values"] : []), "forward", "backward", "checkpoint", "all"].map((name) => [name, new BackwardLens(trace, name, this.#replay)] as const);
-    this.#lenses = { traversal: new TraversalLens(trace), ...Object.fromEntries(walks) };
-    this.#lens = this.#lenses[link.lens] ?? (this.#lenses["backward"] as Lens);
+    this.#lens = this.#lensOf(link.lens) ?? (this.#lensOf("backward") as Lens);
     this.#selected = link.selected;
     const pick = (node: Maybe): void => this.#select(node);
     const events = {
@@ -179,15 +177,23 @@ export class Inspector {
 
   #told(): void {
     this.#transport.pause();
-    this.#lens = this.#lenses[this.link.lens] ?? this.#lens;
+    this.#lens = this.#lensOf(this.link.lens) ?? this.#lens;
     this.#selected = this.link.selected;
     this.#ask.load(this.link.answers);
     if (this.link.collapsed) this.#graph.setFolded(new Set(this.link.collapsed));
     this.#open();
   }
 
+  /** A lens, made when it is first looked through; undefined if there is none of this name. */
+  #lensOf(name: string): Lens | undefined {
+    if (!Object.hasOwn(TITLES, name) || (name === "values" && !this.#values)) return undefined;
+    const lens = this.#lenses.get(name) ?? (name === "traversal" ? new TraversalLens(this.#trace) : new BackwardLens(this.#trace, name, this.#replay));
+    this.#lenses.set(name, lens);
+    return lens;
+  }
+
   #switchTo(name: string): void {
-    const next = this.#lenses[name];
+    const next = this.#lensOf(name);
     if (!next || next === this.#lens) return;
     this.#transport.pause();
     if (next instanceof BackwardLens) next.goTo(next.positionOf(this.#lens.step));

@@ -104,11 +104,13 @@ export class Called {
   /** Under the lines: what the name means at this step. */
   readonly card = html("output", { class: "mg-card", "aria-live": "polite" });
   readonly #named = new Map<string, number[]>();
+  /** By the first part of a path, the tensors of each path that has more parts. */
+  readonly #paths = new Map<string, Map<string, number[]>>();
   readonly #leaves = new Map<number, number>();
   /** The edges to an output of a node, by `node:output_nr`. */
   readonly #edges = new Map<string, string[]>();
   /** The lines at which each tensor was created or used, by file. */
-  readonly #lines = new Map<number, Set<string>>();
+  readonly #lines = new Map<number, [file: number, line: number][]>();
   readonly #meanings: Meanings;
   #name: HTMLElement | null = null;
   #moment: Moment | null = null;
@@ -121,8 +123,16 @@ export class Called {
   ) {
     this.card.hidden = true;
     this.#meanings = new Meanings(trace);
-    const add = <K, V>(map: Map<K, V[]>, key: K, value: V): void => void map.set(key, [...(map.get(key) ?? []), value]);
-    trace.tensors.forEach(({ name }, id) => name !== null && add(this.#named, name.split(/[.[]/)[0] ?? name, id));
+    const add = <K, V>(map: Map<K, V[]>, key: K, value: V): void => void (map.get(key)?.push(value) ?? map.set(key, [value]));
+    trace.tensors.forEach(({ name }, id) => {
+      if (name === null) return;
+      const first = name.split(/[.[]/)[0] ?? name;
+      add(this.#named, first, id);
+      if (name === first) return;
+      const paths = this.#paths.get(first) ?? new Map<string, number[]>();
+      add(paths, name, id);
+      this.#paths.set(first, paths);
+    });
     trace.nodes.forEach((node, id) => {
       if (node.variable !== undefined) this.#leaves.set(node.variable, id);
       node.next.forEach((edge, index) => edge && add(this.#edges, edge.join(":"), `${id}:${index}`));
@@ -131,7 +141,9 @@ export class Called {
       if (event.kind !== "forward") continue;
       for (const tensor of [...event.inputs, ...event.outputs]) {
         if (tensor === null) continue;
-        this.#lines.set(tensor, (this.#lines.get(tensor) ?? new Set()).add(`${event.file}:${event.line}`));
+        const [known, { file, line }] = [this.#lines.get(tensor) ?? [], event];
+        if (file !== undefined && line !== undefined && !known.some(([of, row]) => of === file && row === line)) known.push([file, line]);
+        this.#lines.set(tensor, known);
       }
     }
   }
@@ -219,21 +231,16 @@ export class Called {
     if (!path && this.#meanings.has(file, at, name)) return { text: name, tensors: null };
     const tensors = path ? path.tensors : (this.#named.get(name) ?? []);
     const body = this.#meanings.owner(file, at, name);
-    const within = (place: string): boolean => {
-      const [of, row] = place.split(":").map(Number) as [number, number];
-      return body === undefined || (of === file && body[0] <= row && row <= body[1]);
-    };
-    const found = body ? tensors.filter((id) => [...(this.#lines.get(id) ?? [])].some(within)) : tensors;
+    const found = body ? tensors.filter((id) => this.#lines.get(id)?.some(([of, row]) => of === file && body[0] <= row && row <= body[1])) : tensors;
     return found.length === 0 ? null : { text: path ? line.slice(from, from + path.length) : name, tensors: found };
   }
 
   /** The longest path to a tensor, such as `weights[0]`, that a text begins with; null if there is none. */
   #path(text: string, name: string): { length: number; tensors: number[] } | null {
-    const paths = (this.#named.get(name) ?? []).map((id) => this.trace.tensors[id]?.name ?? "");
-    const fitting = paths.filter((path) => path !== name && text.startsWith(path) && !/^\w/.test(text.slice(path.length)));
-    const longest = fitting.reduce((a, b) => (b.length > a.length ? b : a), "");
-    if (longest === "") return null;
-    return { length: longest.length, tensors: (this.#named.get(name) ?? []).filter((id) => this.trace.tensors[id]?.name === longest) };
+    let longest = "";
+    const paths = this.#paths.get(name);
+    for (const path of paths?.keys() ?? []) if (path.length > longest.length && text.startsWith(path) && !/^\w/.test(text.slice(path.length))) longest = path;
+    return longest === "" ? null : { length: longest.length, tensors: paths?.get(longest) ?? [] };
   }
 
   #nodeOf(tensor: number): Maybe {

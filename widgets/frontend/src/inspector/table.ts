@@ -287,7 +287,7 @@ export class ModuleTable {
   #look({ box, nodes }: Entry): NodeLook | null {
     const scene = this.#scene;
     if (!scene || nodes.length > MEMBERS) return null;
-    return box >= 0 ? scene.node(box) : together(nodes.map((id) => scene.node(id)));
+    return box >= 0 ? scene.node(box) : together(nodes, scene);
   }
 
   #edge(id: number, index: number, edge: Edge): string {

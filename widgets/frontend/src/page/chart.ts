@@ -25,13 +25,22 @@ export function scaleOf(traces: readonly Trace[]): Scale {
   return { steps: Math.max(1, ...traces.map((trace) => trace.events.length)), most };
 }
 
+/** More columns are never drawn: of the steps in one, that at which most is held. */
+const COLUMNS = 4_000;
+
 /** Everything under the upper edge of a layer; drawn from the last to the first, each covers a part of the one before. */
 function area(all: readonly Bytes[], layer: number, most: number): string {
   let text = `M0,${HEIGHT}`;
   let before = -1;
+  const kinds = STACKED.slice(0, layer + 1);
+  const width = Math.ceil(all.length / COLUMNS);
+  let high = 0;
   all.forEach((held, step) => {
-    const sum = STACKED.slice(0, layer + 1).reduce<number>((sum, kind) => sum + (held[kind] ?? 0), 0);
-    if (sum !== before) text += `H${step}V${(HEIGHT - (HEIGHT * sum) / most).toFixed(2)}`;
+    high = Math.max(high, kinds.reduce<number>((sum, kind) => sum + (held[kind] ?? 0), 0));
+    if ((step + 1) % width !== 0 && step < all.length - 1) return;
+    const sum = high;
+    high = 0;
+    if (sum !== before) text += `H${step - (step % width)}V${(HEIGHT - (HEIGHT * sum) / most).toFixed(2)}`;
     before = sum;
   });
   return `${text}H${all.length}V${HEIGHT}Z`;

@@ -31,10 +31,12 @@ function exact(x: bigint): Scalar {
 }
 
 function rows({ fields, rows: entries }: Table): Record<string, unknown>[] {
-  return entries.map(([kind, ...values]) => {
-    const names = fields[kind];
-    if (!names || names.length !== values.length) throw new Error("this is not a whole trace: a row of it has other fields");
-    return Object.fromEntries(names.map((name, at) => [name, values[at]]));
+  return entries.map((entry) => {
+    const names = fields[entry[0]];
+    if (!names || names.length !== entry.length - 1) throw new Error("this is not a whole trace: a row of it has other fields");
+    const row: Record<string, unknown> = {};
+    for (let at = 0; at < names.length; at++) row[names[at] as string] = entry[at + 1];
+    return row;
   });
 }
 
@@ -186,11 +188,13 @@ function fieldsOf(record: string): Field[] {
   return fields;
 }
 
-function checkFields(entry: Row, record: string, sizes: Sizes, what: string): void {
+/** `what` may be the function that names the entry: a large trace has too many for a text of each. */
+function checkFields(entry: Row, record: string, sizes: Sizes, what: string | ((at: number) => string), at = 0): void {
+  const told = (): string => (typeof what === "string" ? what : what(at));
   for (const { name, optional, kind, test } of fieldsOf(record)) {
     if (!Object.hasOwn(entry, name)) {
-      if (!optional) refuse(`${what} has no ${name}`);
-    } else if (!test(entry[name], sizes)) refuse(`${what} has no ${kind} as its ${name}`);
+      if (!optional) refuse(`${told()} has no ${name}`);
+    } else if (!test(entry[name], sizes)) refuse(`${told()} has no ${kind} as its ${name}`);
   }
 }
 
@@ -256,10 +260,10 @@ function parts(x: unknown, depth = 0): number {
 function checkEvent(event: Row, sizes: Sizes, step: number): void {
   const kind = event["kind"];
   if (typeof kind !== "string") refuse(`event ${step} has no kind`);
-  checkFields(event, RECORD_FIELDS["common"] ?? "", sizes, `event ${step}`);
+  checkFields(event, RECORD_FIELDS["common"] ?? "", sizes, (at) => `event ${at}`, step);
   if (Object.hasOwn(event, "file") !== Object.hasOwn(event, "line")) refuse(`event ${step} has a file and no line, or the reverse`);
-  checkFields(event, Object.hasOwn(EVENT_FIELDS, kind) ? (EVENT_FIELDS[kind] ?? "") : "", sizes, `event ${step}, ${kind.slice(0, 40)},`);
-  for (const holder of [...((event["held"] ?? []) as unknown[][]), ...((event["dropped"] ?? []) as unknown[][])]) {
+  checkFields(event, Object.hasOwn(EVENT_FIELDS, kind) ? (EVENT_FIELDS[kind] ?? "") : "", sizes, (at) => `event ${at}, ${kind.slice(0, 40)},`, step);
+  for (const name of ["held", "dropped"]) for (const holder of (event[name] ?? []) as unknown[][]) {
     const [what, id] = [holder[1] as number, holder[2] as number | null];
     const limit = sizes[what === 2 || what === 4 ? "nodes" : "tensors"] ?? 0;
     if (what > 5 || (id === null ? ![2, 3, 5].includes(what) : id >= limit)) refuse(`event ${step} names a holder that is not there`);
@@ -277,7 +281,7 @@ export function check(data: unknown): void {
   if (events > MOST_EVENTS) throw new Error(`this trace has ${events.toLocaleString("en")} events, and at most ${MOST_EVENTS.toLocaleString("en")} can be shown`);
   const rows = (name: string): Row[] => (all[name] as unknown[]).map((each, at) => (row(each) ? each : refuse(`entry ${at} of its ${name} is no record`)));
   const tables = { files: "name=str lines=[str]", scopes: RECORD_FIELDS["scopes"], tensors: RECORD_FIELDS["tensors"], nodes: RECORD_FIELDS["nodes"], bindings: RECORD_FIELDS["bindings"], notes: "text=str where=str count=int", links: LINK, runs: RUN };
-  for (const [name, fields] of Object.entries(tables)) rows(name).forEach((each, at) => checkFields(each, fields ?? "", sizes, `entry ${at} of its ${name}`));
+  for (const [name, fields] of Object.entries(tables)) rows(name).forEach((each, at) => checkFields(each, fields ?? "", sizes, (nr) => `entry ${nr} of its ${name}`, at));
   rows("values").forEach((each, at) => checkValue(each, `entry ${at} of its values`));
   if (!(all["storages"] as unknown[]).every((size) => whole(size) && size >= 0)) refuse("its storages are no numbers of bytes");
   if (!(all["expressions"] as unknown[]).every((each) => parts(each) <= LONGEST)) refuse("one of its expressions is none");

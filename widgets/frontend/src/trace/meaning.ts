@@ -85,6 +85,9 @@ export class Meanings {
   readonly #bodies = new Map<number, Range[]>();
   readonly #begun = new Map<number, { first: number; quoted: boolean }[]>();
   /** By file, the recorded bindings of its names. */
+  /** The rows of a function, by its file and first line, and the names that they give to tensors. */
+  readonly #ofBody = new Map<string, Row[]>();
+  readonly #known = new WeakMap<Row[], Set<string>>();
   readonly #rows = new Map<number, Row[]>();
   /** By file and line, the steps at which the program reached it. */
   readonly #starts = new Map<string, number[]>();
@@ -141,7 +144,10 @@ export class Meanings {
 
   /** Whether the meaning of a name at a line was recorded. */
   has(file: number, line: number, name: string): boolean {
-    return this.#of(file, this.owner(file, line, name)).some(({ names }) => names.some(([each, tensor]) => each === name && tensor !== null));
+    const rows = this.#of(file, this.owner(file, line, name));
+    const known = this.#known.get(rows) ?? new Set(rows.flatMap(({ names }) => names.flatMap(([each, tensor]) => (tensor === null ? [] : [each]))));
+    this.#known.set(rows, known);
+    return known.has(name);
   }
 
   /** The tensor that a name means at a line, up to a step; `assigned`: the line's result. */
@@ -213,7 +219,10 @@ export class Meanings {
   }
 
   #of(file: number, body: Range | undefined): Row[] {
-    return (this.#rows.get(file) ?? []).filter((row) => row.body?.[0] === body?.[0]);
+    const key = `${file}:${body?.[0]}`;
+    const found = this.#ofBody.get(key) ?? (this.#rows.get(file) ?? []).filter((row) => row.body?.[0] === body?.[0]);
+    this.#ofBody.set(key, found);
+    return found;
   }
 
   /** When the program last reached a line, up to a step; the first time, if it had not yet; null if it never did. */
