@@ -46,7 +46,7 @@ RULES = {  # in the order of the page: what each finds
     "input-scale": "data or targets far from unit scale, where nothing normalises them",
     "batch-leak": "a view that mixes examples where a transpose was meant; a model of sequences that reads the batch "
                   "as time",
-    "not-detached": "what the program calls a target or an advantage, and gradients flow through",
+    "not-detached": "a target or an advantage that learns from the comparison, by the graph: gradients flow through it",
     "grad-accumulates": "an update that uses again gradients of earlier steps; accumulation over several batches is "
                         "not reported",
     "wrong-order": "`step` before `backward`, `zero_grad` between the two, clipping after `step` or before `backward`, "

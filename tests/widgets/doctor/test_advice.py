@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -165,3 +166,110 @@ def test_a_schedule_that_steps_first(torch: Any) -> None:
     with pytest.warns(UserWarning, match="before `optimizer.step"):
         (found,) = checkup(step, model=model, optimizer=optimizer).findings
     assert (found.rule, found.where[0].source) == ("wrong-order", "schedule.step()")
+
+
+CONTAINERS = {
+    "ModuleList": "[torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)]",
+    "ModuleDict": "{'one': torch.nn.Linear(8, 8), 'two': torch.nn.Linear(8, 8)}",
+    "ParameterList": "[torch.nn.Parameter(torch.eye(8)), torch.eye(8).requires_grad_()]",
+    "ParameterDict": "{'one': torch.nn.Parameter(torch.eye(8)), 'two': torch.nn.Parameter(torch.eye(8))}",
+}
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+@pytest.mark.parametrize("form", ["plain", "one_by_one", "nested"])
+def test_what_a_plain_container_hides_is_to_be_registered(torch: Any, tmp_path: Path, kind: str, form: str) -> None:
+    value = CONTAINERS[kind] if form != "nested" else f"[{CONTAINERS[kind]}]"
+    if form == "nested" and not kind.startswith("Module"):
+        pytest.skip("nothing looks for tensors that deep")
+    empty = value[0] + value[-1]
+    add = "update" if value[0] == "{" else "extend"
+    made = f"self.parts = {value}" if form != "one_by_one" else f"self.parts = {empty}; self.parts.{add}({value})"
+    path = tmp_path / "hiding.py"
+    path.write_text("class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                    f"        {made}\n        self.last = torch.nn.Linear(8, 3)\n")
+    names: dict[str, Any] = {"torch": torch, "__name__": "hiding"}
+    exec(compile(path.read_text(), path, "exec"), names)
+    model, (x, y) = names["Net"](), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step() -> None:
+        h, parts = x, model.parts[0] if form == "nested" else model.parts
+        for each in parts.values() if isinstance(parts, dict) else parts:
+            h = torch.tanh(each(h) if kind.startswith("Module") else h @ each)
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model.last(h), y).backward()
+        optimizer.step()
+
+    (found,) = checkup(step, model=model).findings
+    assert found.rule == "not-in-optimizer" and found.where[0].source == made
+    given = {"plain": value, "nested": f"[nn.{kind}(each) for each in self.parts]"}.get(form)
+    outer = "ModuleList" if form == "nested" else kind
+    if form != "one_by_one":
+        assert snippets(found) == [f"self.parts = nn.{outer}({given})"]
+    assert f"model.{'parts[0]' if value[0] == '[' else 'parts'}" in found.what and "model.parameters()" in found.what
+
+
+def iterate(torch: Any, model: Any, optimizer: Any, loss: Any = None) -> Any:
+    x, y = batch(torch)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        (loss or torch.nn.functional.cross_entropy)(model(x), y).backward()
+        optimizer.step()
+
+    return step
+
+
+def test_an_optimizer_of_another_model_is_said_to_be_that(torch: Any) -> None:
+    other, net = models(torch).MLP(), models(torch).MLP()
+    updates = torch.optim.Adam(other.parameters(), lr=0.03)
+
+    def step() -> None:
+        iterate(torch, net, updates)()
+
+    (found,) = checkup(step).findings
+    assert found.rule == "stale-in-optimizer" and found.what.startswith(
+        "updates holds the parameters of other, another model than net")
+    assert snippets(found) == ["updates = Adam(net.parameters(), lr=0.03)"]
+    (found,) = checkup(iterate(torch, net, updates)).findings  # which does not show where it was created
+    assert "they are those of another model, or model was made anew after" in found.what
+
+
+def test_a_model_that_was_made_anew_is_said_to_be_that(torch: Any) -> None:
+    net = models(torch).MLP()
+    updates = torch.optim.SGD(net.parameters(), lr=0.3)
+    net = models(torch).MLP()
+
+    def step() -> None:
+        iterate(torch, net, updates)()
+
+    (found,) = checkup(step).findings
+    assert found.rule == "stale-in-optimizer" and "net was made anew, or copied" in found.what
+    assert snippets(found) == ["updates = SGD(net.parameters(), lr=0.3)"]
+
+
+@pytest.mark.parametrize("dim, given", [(0, "that add up to 1 along dimension 0, over "),
+                                        (1, "probabilities: its slope"),
+                                        (None, "from 0 to 1, which add up to 1 nowhere")])
+def test_probabilities_are_not_said_to_be_raw_scores(torch: Any, dim: int | None, given: str) -> None:
+    F, net = torch.nn.functional, models(torch).MLP()
+
+    def loss(scores: Any, y: Any) -> Any:
+        return F.nll_loss(torch.sigmoid(scores) if dim is None else F.softmax(scores, dim), y)
+
+    found = checkup(iterate(torch, net, torch.optim.SGD(net.parameters(), lr=0.1), loss), model=net).findings
+    assert [each.rule for each in found] == ["loss-contract"] and given in found[0].what
+    assert "raw scores" not in found[0].what and "without bound" not in found[0].what
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value):RuntimeWarning")
+@pytest.mark.parametrize("layers", [1, 8])
+def test_a_rate_that_is_far_too_high_is_one_finding(torch: Any, layers: int) -> None:
+    nn = torch.nn
+    torch.manual_seed(0)
+    net = nn.Sequential(*(part for _ in range(layers) for part in (nn.Linear(8, 8), nn.ReLU())), nn.Linear(8, 3))
+    updates = torch.optim.SGD(net.parameters(), lr=1e4)
+    found = checkup(iterate(torch, net, updates), model=net, optimizer=updates).findings
+    assert [each.rule for each in found] == ["learning-rate"]
+    assert "tenth" not in str(found[0].mends[0])

@@ -50,3 +50,9 @@ def test_what_has_no_place_stays_by_itself() -> None:
 def test_a_fault_is_one_finding(torch: Any, name: str, rules: list[str]) -> None:
     planted = next(each for each in FAULTY + LEARNING if each.name == name)
     assert [each.rule for each in findings(planted.program, torch)] == rules
+
+
+def test_what_learns_nothing_comes_before_what_ends_the_run_later(torch: Any) -> None:
+    planted = next(each for each in FAULTY if each.name == "graph_grows__hidden_state_with_a_kept_graph")
+    assert [(each.rule, each.severity) for each in findings(planted.program, torch)] == [
+        ("nothing-moves", "error"), ("graph-grows", "error")]

@@ -19,8 +19,8 @@ from minigrad.trace.format import memory_text
 from minigrad_widgets.doctor.argument_texts import text_for
 from minigrad_widgets.doctor.facts import Facts
 from minigrad_widgets.doctor.findings import Mend, Place, line_at
-from minigrad_widgets.doctor.library import is_module, is_tensor
-from minigrad_widgets.doctor.recording import PACKAGE, is_installed
+from minigrad_widgets.doctor.library import is_installed, is_module, is_tensor
+from minigrad_widgets.doctor.recording import PACKAGE
 from minigrad_widgets.doctor.rules.graphs import saved_by_line
 from minigrad_widgets.doctor.site import Site, text_of
 from minigrad_widgets.doctor.source import place_at, returned, tree_of

@@ -10,7 +10,7 @@ from typing import Any
 from minigrad.trace.text import notes_line
 from minigrad_widgets.doctor.errors import diagnosis
 from minigrad_widgets.doctor.facts import Facts
-from minigrad_widgets.doctor.findings import SEVERITIES, Finding, in_own_names, taught, with_effects
+from minigrad_widgets.doctor.findings import SEVERITIES, Finding, in_own_names, taught, users_first, with_effects
 from minigrad_widgets.doctor.library import (
     Library,
     Named,
@@ -163,7 +163,8 @@ def examined(facts: Facts) -> Report:
         del findings[0]  # the .grad of a tensor that is not a leaf was None
     if any(each.rule == "checkpoint-without-grad" for each in findings):  # the same fault, under its better name
         findings = [each for each in findings if each.rule != "cut-graph"]
-    findings = [in_own_names(taught(each), facts.own_names) for each in with_effects(findings)]
+    findings = [users_first(in_own_names(taught(each), facts.own_names), facts.callers)
+                for each in with_effects(findings)]  # only then: two lines of a package may be two faults
     if findings and findings[0].rule != "own-error":
         findings.sort(key=lambda each: SEVERITIES.index(each.severity))
     notes = [] if facts.models else ["No model was given and the step names none: rules about unused parameters, "

@@ -57,6 +57,12 @@ def log_probabilities(x: Any, y: Any, given: Mapping[str, Any]) -> Breach | None
     if other is not None:
         return Breach(f"{name} takes log-probabilities along dimension {dim}; those that it is given add up to 1 along "
                       f"dimension {other}, over {x.shape[other]} examples.", evidence, use, SOFTMAX)
+    if x.size and x.min() >= 0 and x.max() <= 1:
+        other = next((d for d in range(x.ndim) if x.shape[d] > 1 and is_one(x.sum(d))), None)
+        said = ", which add up to 1 nowhere" if other is None else (
+            f" that add up to 1 along dimension {other}, over {x.shape[other]} examples, not along dimension {dim}")
+        return Breach(f"{name} takes log-probabilities and is given numbers from 0 to 1{said}: probabilities, it "
+                      "seems, without a logarithm.", evidence, use, SOFTMAX if other is not None else ())
     if x.size and (x > CLOSE).any():
         return Breach(f"{name} takes log-probabilities and is given raw scores: it falls without bound, and teaches "
                       "nothing.", evidence, use, ())

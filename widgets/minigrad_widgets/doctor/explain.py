@@ -13,7 +13,7 @@ from minigrad_widgets.doctor.card import card, page, quiet, styled
 from minigrad_widgets.doctor.causes import evidence_of
 from minigrad_widgets.doctor.errors import diagnosis, raised_places
 from minigrad_widgets.doctor.facts import Facts
-from minigrad_widgets.doctor.findings import Finding, Mend, Place, details, in_own_names, indented, taught
+from minigrad_widgets.doctor.findings import Finding, Mend, Place, details, in_own_names, indented, taught, users_first
 from minigrad_widgets.doctor.library import check_call, is_module, library_of, surroundings
 from minigrad_widgets.doctor.recording import Recording, Told, is_ours, run
 from minigrad_widgets.doctor.site import Site
@@ -99,7 +99,8 @@ def explained(recording: Recording, names: dict[str, Any], program: Any) -> Expl
     """
     facts = Facts(recording, names=names, program=program)
     warnings = list(filter(None, (diagnosis(facts, told) for told in recording.warnings)))
-    warnings = [taught(Finding(w.rule, "warning", w.what, w.where, w.evidence, w.mends, w.lesson)) for w in warnings]
+    warnings = [users_first(taught(Finding(w.rule, "warning", w.what, w.where, w.evidence, w.mends, w.lesson)),
+                            facts.callers) for w in warnings]
     told = recording.told
     if told is None:
         what = "Nothing was raised." if not warnings else "Nothing was raised, but there were warnings."
@@ -107,7 +108,7 @@ def explained(recording: Recording, names: dict[str, Any], program: Any) -> Expl
     found = diagnosis(facts, told)
     if found is None:
         raise unknown(facts, told)
-    found = in_own_names(taught(found), facts.own_names)
+    found = users_first(in_own_names(taught(found), facts.own_names), facts.callers)
     return Explanation(found.rule, text_of(told), found.what, found.where, found.mends, found.lesson, recording.trace,
                        step_of(facts, found), found.evidence, warnings)
 

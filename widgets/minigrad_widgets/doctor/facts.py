@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from minigrad_widgets.doctor.findings import Place, line_at
 from minigrad_widgets.doctor.library import Loose, Named
 from minigrad_widgets.doctor.recording import Recording
 from minigrad_widgets.doctor.watch import At, Call
@@ -166,6 +167,12 @@ class Facts:
     def not_finite(self) -> set[int | None]:
         """The indices of the values with an entry that is not finite."""
         return {index for index, value in enumerate(self.trace.values) if not finite(value)}
+
+    @cached_property
+    def callers(self) -> dict[Place, list[Place]]:
+        """The user's lines that led to a line of an installed package, by that line, all without a role."""
+        return {place: [each for at in users for each in line_at(self.trace, at, "")]
+                for package, users in self.recording.callers.items() for place in line_at(self.trace, package, "")}
 
     # parameters
     @cached_property

@@ -11,9 +11,12 @@ from minigrad.recorder import Trace
 from minigrad_widgets.doctor.teaching import TAUGHT, file_of
 
 __all__ = ["SEVERITIES", "Finding", "Mend", "Place", "details", "in_own_names", "indented", "lesson_text", "line_at",
-           "number", "taught", "with_effects"]
+           "number", "taught", "users_first",
+           "with_effects"]
 
 SEVERITIES = ("error", "warning", "note")
+LATER = ("nan-forward", "nan-backward")  # what a learning rate that is far too high brings with it
+SHOWN = 3  # the user's lines that led to one line of a package
 EFFECTS = {  # what a fault brings with it on the same line; the nearest cause comes first
     "exploding-gradient": ("dead-relu", "saturated"),
     "vanishing-gradient": ("dead-relu", "saturated"),
@@ -94,7 +97,17 @@ def with_effects(findings: list[Finding]) -> list[Finding]:
             else:
                 taken.setdefault(id(head), []).extend([replace(each, also=[]), *each.also])
         findings = [joined(each, taken.get(id(each), [])) for each in rest]
-    return findings
+    return after_update(findings)
+
+
+def after_update(findings: list[Finding]) -> list[Finding]:
+    """Return findings such that numbers that break only after an update that is larger than the weights, at whatever
+    line, are effects of that."""
+    head = next((each for each in findings if each.evidence.get("update / weights", 0.0) > 1), None)
+    effects = [each for each in findings if each.rule in LATER and each.evidence.get("iteration", 1) > 1]
+    if head is None or not effects:
+        return findings
+    return [joined(each, effects) if each is head else each for each in findings if each not in effects]
 
 
 def joined(head: Finding, effects: list[Finding]) -> Finding:
@@ -105,6 +118,18 @@ def joined(head: Finding, effects: list[Finding]) -> Finding:
             told.append(each)
     severity = min([head.severity, *[each.severity for each in effects]], key=SEVERITIES.index)
     return replace(head, also=told[1:], severity=severity) if effects else head
+
+
+def users_first(finding: Finding, callers: Mapping[Place, list[Place]]) -> Finding:
+    """Return a finding in which the user's lines come before the line of an installed package that they led to, and
+    take its role. `callers` has them by that line, without a role."""
+    where: list[Place] = []
+    for place in finding.where:
+        known = [replace(each, role="") for each in where]
+        users = [each for each in callers.get(replace(place, role=""), ()) if each not in known][:SHOWN]
+        where += [replace(each, role=place.role) for each in users]
+        where.append(replace(place, role="the line of the package") if users else place)
+    return replace(finding, where=where)
 
 
 def taught(finding: Finding) -> Finding:

@@ -12,6 +12,7 @@ import inspect
 import os
 import re
 import sys
+import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -19,8 +20,10 @@ from typing import Any, NamedTuple
 from minigrad.recorder import record
 
 __all__ = ["READER", "Library", "Loose", "Named", "check_call", "contents", "found_in", "held_tensors", "is_helper",
-           "is_module", "is_optimizer", "is_tensor", "library_of", "loose_leaves", "surroundings", "uses_torch"]
+           "is_installed", "is_module", "is_optimizer", "is_tensor", "library_of", "loose_leaves", "surroundings",
+           "uses_torch"]
 
+INSTALLED = tuple(sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "purelib", "platlib"))
 READER = "minigrad_widgets.torch_reader"
 REACH = 4  # how many functions may be between a call and the library that it uses
 KEPT_APART = frozenset({"_parameters", "_buffers", "_modules"})  # by a module
@@ -56,6 +59,11 @@ def is_helper(value: Any) -> bool:
     return (not isinstance(value, type) and not is_module(value) and not is_optimizer(value)
             and any(name.startswith(("torch.", "minigrad.")) for name in packages_of(value))
             and callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None)))
+
+
+def is_installed(path: str) -> bool:
+    """Whether a file belongs to Python or to an installed package."""
+    return path.startswith(INSTALLED) or any(name in path for name in ("site-packages", "dist-packages", "<frozen"))
 
 
 def surroundings(function: Any) -> dict[str, Any]:
@@ -192,28 +200,46 @@ def held_tensors(names: Mapping[str, Any], depth: int = 2) -> Iterator[Named]:
 
 
 class Loose(NamedTuple):
-    """A leaf that a module keeps as an attribute or a buffer, not as a parameter; `before`: its values at first."""
+    """A leaf that a module keeps as an attribute or a buffer, not as a parameter; `before`: its values at first;
+    `kind`: what would register it, where the attribute is a list, tuple or dict of leaves or of modules."""
 
     name: str
     owner: Any
     attribute: str
     tensor: Any
     before: Any
+    kind: str = ""
 
 
 def loose_leaves(models: Iterable[Named]) -> list[Loose]:
-    """Return the leaves that require grad and that modules keep as attributes, also in lists and dicts, or buffers."""
+    """Return the leaves that require grad and that modules keep as attributes, also in lists and dicts and as
+    parameters of modules in them, or as buffers."""
     models = list(models)
     known = {id(p) for _, model in models for p in model.parameters()}
     found: dict[int, Loose] = {}
     for name, model in models:
         for path, module in model.named_modules():
             own = {**{k: v for k, v in vars(module).items() if k not in KEPT_APART}, **module._buffers}
-            for inner, tensor in held_tensors(own, depth=1):
+            for inner, tensor, part in [*((*each, "Parameter") for each in held_tensors(own, depth=1)),
+                                        *((*each, "Module") for each in hidden(own))]:
                 if tensor.is_leaf and tensor.requires_grad and id(tensor) not in known:
-                    found.setdefault(id(tensor), Loose(".".join(filter(None, [name, path, inner])), module, re.split(
-                        r"[.\[]", inner)[0], tensor, tensor.detach().clone()))
+                    attribute = re.split(r"[.\[]", inner)[0]
+                    held = own[attribute]
+                    kind = "Dict" if isinstance(held, dict) else "List" if isinstance(held, (list, tuple)) else ""
+                    found.setdefault(id(tensor), Loose(
+                        ".".join(filter(None, [name, path, inner])), module, attribute, tensor,
+                        tensor.detach().clone(), kind and part + kind))
     return list(found.values())
+
+
+def hidden(names: Mapping[str, Any], depth: int = 2) -> Iterator[Named]:
+    """Yield the parameters of the modules in lists, tuples and dicts, which hide them from the module around."""
+    for name, value in names.items():
+        for inner, each in contents(value).items() if isinstance(value, (list, tuple, dict)) else ():
+            if is_module(each):
+                yield from (Named(f"{name}{inner}.{path}", p) for path, p in each.named_parameters())
+            elif depth > 1:
+                yield from hidden({f"{name}{inner}": each}, depth - 1)
 
 
 def contents(value: Any) -> Mapping[str, Any]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import gc
 import os
-import sysconfig
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from minigrad.recorder import Trace
-from minigrad_widgets.doctor.library import Library
+from minigrad_widgets.doctor.library import Library, is_installed
 from minigrad_widgets.doctor.updates import Update
 from minigrad_widgets.doctor.watch import Activation, At, Call, Loss, Watch
 
-__all__ = ["Recording", "Told", "is_installed", "is_ours", "run"]
+__all__ = ["Recording", "Told", "is_ours", "run"]
 
-INSTALLED = tuple(sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "purelib", "platlib"))
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # where the program is called: what is raised beyond these is the program's
 DOORS = {(f"{PACKAGE}doctor{os.sep}recording.py", "repeat"), (f"{PACKAGE}doctor{os.sep}explain.py", "<lambda>"),
@@ -60,6 +58,7 @@ class Recording:
         self.told: Told | None = None
         self.lines: list[At] = []
         self.paths: list[str] = []  # where each file of the trace is
+        self.callers: dict[At, list[At]] = {}  # by line of an installed package: the user's lines that led to it
         self.result: Any = None
 
 
@@ -81,7 +80,7 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
         trace = recorder.__enter__()
         observer = recorder._observer
         watch = Watch(library, observer)
-        watch.look = look
+        watch.look, watch.door = look, repeat.__code__
         try:
             watch.start()
             repeat(program, times, watch, done, changed)
@@ -93,6 +92,7 @@ def run(library: Library, program: Callable[[], Any], names: Mapping[str, Any], 
             recorder.__exit__(None if error is None else type(error), error, None)
     done.trace, done.calls, done.activations, done.losses = trace, watch.calls, watch.activations, watch.losses
     done.updates, done.rates, done.sequences, done.fed = watch.updates, watch.rates, watch.sequences, watch.fed
+    done.callers = {at: list(users) for at, users in watch.callers.items()}
     files = observer.builder.files
     done.paths = [path for path, index in sorted(files.items(), key=lambda item: item[1]) if index >= 0]
     if error is not None:
@@ -138,11 +138,6 @@ def is_ours(error: BaseException | None) -> bool:
     if after and (last.filename, last.name) in DOORS:
         return False
     return not last.filename.endswith("guard.py") and all(is_installed(frame.filename) for frame in after)
-
-
-def is_installed(path: str) -> bool:
-    """Whether a file belongs to Python or to an installed package."""
-    return path.startswith(INSTALLED) or any(name in path for name in ("site-packages", "dist-packages", "<frozen"))
 
 
 def lines_of(error: BaseException, files: Mapping[str, int]) -> list[At]:

@@ -17,8 +17,8 @@ from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
 from minigrad_widgets.doctor.findings import Place
-from minigrad_widgets.doctor.library import Library, is_module, is_tensor
-from minigrad_widgets.doctor.recording import PACKAGE, is_installed
+from minigrad_widgets.doctor.library import Library, is_installed, is_module, is_tensor
+from minigrad_widgets.doctor.recording import PACKAGE
 from minigrad_widgets.doctor.source import module_of, place_at, tree_of
 
 __all__ = ["Made", "Operand", "Site", "text_of"]

@@ -73,11 +73,20 @@ def assigned(function: Any, name: str, role: str) -> list[Place]:
     around = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Module)) and (
         isinstance(n, ast.Module) or n.lineno < start[1] <= (n.end_lineno or 0))]
     for scope in reversed(around):
-        lines = [n.lineno for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name
+        lines = [n.lineno for n in own_nodes(scope) if isinstance(n, ast.Name) and n.id == name
                  and isinstance(n.ctx, ast.Store) and n.lineno < start[1]]
         if lines:
             return [place_at(start[0], max(lines), role)]
     return []
+
+
+def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function or a file without those of the functions and classes in it, whose names are others.
+    """
+    for node in ast.iter_child_nodes(scope):
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Lambda)):
+            yield from own_nodes(node)
 
 
 def rate_given(function: Any, name: str, rate: float, role: str) -> list[Place]:

@@ -19,8 +19,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad_widgets.doctor.library import Library, Named, is_helper, is_module, is_optimizer, is_tensor, packages_of
-from minigrad_widgets.doctor.recording import is_installed
+from minigrad_widgets.doctor.library import (
+    Library,
+    Named,
+    is_helper,
+    is_installed,
+    is_module,
+    is_optimizer,
+    is_tensor,
+    packages_of,
+)
 
 __all__ = ["Kept", "State"]
 

@@ -2,6 +2,9 @@
 
 A profile function sees each call of a Python function or a built-in one. It only observes: nothing in the program is
 replaced. A recorder's own profile function, if it has one, is called first.
+
+NOTE (the line of a package). A recorder places an op at the innermost line outside its library, which may be one of an
+installed package. The line of the user's that led there is noted beside it, in a doctor's recording only.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad_widgets.doctor.contracts import CONTRACTS, Breach, breach_of
-from minigrad_widgets.doctor.library import Library, held_tensors, is_optimizer, is_tensor
+from minigrad_widgets.doctor.library import Library, held_tensors, is_installed, is_optimizer, is_tensor
 from minigrad_widgets.doctor.updates import Update, fed
 
 __all__ = ["Activation", "Call", "Loss", "Tokens", "Watch"]
@@ -100,6 +103,9 @@ class Watch:
         self.module_call = library.package.nn.Module.__call__.__code__
         self.depth = 0  # nesting of calls of modules
         self.inner: Any = None
+        self.callers: dict[At, dict[At, None]] = {}  # NOTE (the line of a package): the user's lines, in order
+        self.installed: dict[int, bool] = {}  # by index of a file: whether it is one of a package
+        self.door: CodeType | None = None  # of the function that runs the program
 
     # on and off
     def start(self) -> None:
@@ -107,8 +113,10 @@ class Watch:
         self.inner = sys.getprofile()
         if self.library.name == "torch":
             self.listen(self.observer.ops, "run", self.torch_op)
+            self.listen(self.observer.stack, "look", self.torch_look)
         else:
             self.listen(self.observer, "forward", self.minigrad_op)
+            self.listen(self.builder, "user_frame", self.minigrad_look)
         if self.inner is not None and self.inner is getattr(self.observer, "entering", None):
             sys.setprofile(self.observer.watched_by(self.role_of, CONVERSIONS | {"detach"}, self.built_in))
         else:
@@ -117,7 +125,8 @@ class Watch:
     def stop(self) -> None:
         """Stop watching; unwrap the methods of the recorder."""
         sys.setprofile(self.inner)
-        for owner, name in ((self.observer, "forward"), (getattr(self.observer, "ops", None), "run")):
+        for owner, name in ((self.observer, "forward"), (getattr(self.observer, "ops", None), "run"),
+                            (getattr(self.observer, "stack", None), "look"), (self.builder, "user_frame")):
             if owner is not None:
                 vars(owner).pop(name, None)
 
@@ -145,6 +154,38 @@ class Watch:
         kind = ACTIVATIONS.get(op.lower())
         if kind is not None and node is not None and self.observer.depth < 0:
             self.activation(kind, outputs[0], self.builder.where(1))
+
+    # places
+    def torch_look(self, method: Any, depth: int) -> Any:
+        """PyTorch's reader looks where the program is; `depth`: how many callers are the reader's."""
+        look = method(depth + 2)  # past this function, and the one that calls it
+        if look.at[0] is not None and self.is_package(look.at[0]):
+            self.note_caller(look.at, sys._getframe(2))
+        return look
+
+    def minigrad_look(self, method: Any, frame: FrameType | None) -> FrameType | None:
+        """minigrad's recorder looks where the program is."""
+        found: FrameType | None = method(frame)
+        if found is not None and self.is_package(index := self.builder.files[found.f_code.co_filename]):
+            self.note_caller((index, found.f_lineno), found)
+        return found
+
+    def is_package(self, index: int) -> bool:
+        """Return whether a file of the trace is one of Python's or of an installed package."""
+        known = self.installed.get(index)
+        if known is None:
+            path = next(path for path, number in self.builder.files.items() if number == index)
+            known = self.installed[index] = is_installed(path)
+        return known
+
+    def note_caller(self, at: At, frame: FrameType | None) -> None:
+        """Note the user's line that led to one of an installed package, from a frame outwards."""
+        while frame is not None and frame.f_code is not self.door:
+            index = self.builder.file(frame.f_code.co_filename)
+            if index >= 0 and not self.is_package(index):
+                self.callers.setdefault(at, {})[index, frame.f_lineno] = None
+                return
+            frame = frame.f_back
 
     def activation(self, kind: str, output: Any, at: Any) -> None:
         """Note how much of an activation function's derivative is 0."""
@@ -227,6 +268,8 @@ class Watch:
         while frame is not None:
             index = self.builder.file(frame.f_code.co_filename)
             if index >= 0:
+                if self.is_package(index):
+                    self.note_caller((index, frame.f_lineno), frame)
                 return index, frame.f_lineno
             frame = frame.f_back
         return None

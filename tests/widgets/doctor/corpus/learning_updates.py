@@ -362,7 +362,7 @@ def not_in_optimizer__layers_in_a_list(torch):
         def __init__(self):
             super().__init__()
             self.first = nn.Linear(8, 16)
-            self.rest = [nn.Linear(16, 3)]
+            self.rest = [nn.Linear(16, 3)]  # <-
             #= self.rest = nn.ModuleList([nn.Linear(16, 3)])
             self.rest[0].weight.data[1:] = 0
 
@@ -373,7 +373,7 @@ def not_in_optimizer__layers_in_a_list(torch):
             return h
 
     model = Net()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)  # <-
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
 
     def step():
         optimizer.zero_grad()

@@ -25,7 +25,7 @@ def not_in_optimizer__layers_in_a_python_list(torch):
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
-            self.layers = [nn.Linear(8, 8), nn.Linear(8, 8)]
+            self.layers = [nn.Linear(8, 8), nn.Linear(8, 8)]  # <-
             self.last = nn.Linear(8, 3)
 
         def forward(self, x):
@@ -34,7 +34,7 @@ def not_in_optimizer__layers_in_a_python_list(torch):
             return self.last(x)
 
     model, (x, y) = Net(), batch(torch)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # <-
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
     def step():
         optimizer.zero_grad()

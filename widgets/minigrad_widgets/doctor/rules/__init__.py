@@ -1,4 +1,8 @@
-"""The rules of `checkup`: each takes the facts of a recording and yields findings. docs/doctor.md describes them."""
+"""The rules of `checkup`: each takes the facts of a recording and yields findings. docs/doctor.md describes them.
+
+Their order is that of findings that are equally serious: what leaves nothing to learn comes before what ends a run
+later, as a graph that grows does.
+"""
 
 from __future__ import annotations
 

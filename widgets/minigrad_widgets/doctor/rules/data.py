@@ -1,4 +1,11 @@
-"""What goes through a model: examples that mix, numbers of a wild scale, targets that learn with it."""
+"""What goes through a model: examples that mix, numbers of a wild scale, targets that learn with it.
+
+NOTE (what a target is). That both sides of a loss learn is no fault by itself: two views of an image may meet, centres
+may follow their features. It is one where the weights that make the prediction also make what it is compared with, and
+either nothing else holds them, so that the same output for everything is best, or data is added to it, so that it is
+an estimate to be learned; and where nothing but the comparison trains a copy of what makes the prediction. The names
+in the program are words of the sentence only.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +16,10 @@ from typing import Any
 
 from minigrad_widgets.doctor.facts import Facts, at_of
 from minigrad_widgets.doctor.findings import Finding, Mend, line_at
+from minigrad_widgets.doctor.rules.cuts import listed
 from minigrad_widgets.doctor.rules.losses import trains
 from minigrad_widgets.doctor.teaching import CUT
+from minigrad_widgets.doctor.watch import Loss
 
 __all__ = ["batch_leak", "input_scale", "not_detached"]
 
@@ -18,8 +27,9 @@ PRODUCTS = frozenset({"addmm", "mm", "linear", "convolution", "conv1d", "conv2d"
 REGRESSIONS = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
 LARGE, SMALL = 20.0, 0.01  # the root of the mean square of data, far from 1
 FAR = 100.0  # how much larger targets are than predictions
-TARGET = re.compile(r"\w*(target|teacher|soft|goal)\w*\s*=[^=]")
-ADVANTAGE = re.compile(r"\w*(advantage|td_error)\w*\s*=[^=]")
+ASSIGNED = re.compile(r"(\w+)\s*=[^=]")
+LOGARITHMS = frozenset({"log", "log_", "log_softmax", "_log_softmax", "logsigmoid", "log_sigmoid",
+                        "log_sigmoid_forward", "logsumexp"})
 
 
 def batch_leak(facts: Facts) -> Iterator[Finding]:
@@ -90,19 +100,95 @@ def input_scale(facts: Facts) -> Iterator[Finding]:
 
 
 def not_detached(facts: Facts) -> Iterator[Finding]:
-    """`not-detached`: what the program calls a target or an advantage, and gradients flow through."""
-    wanted = [(loss.target, TARGET, f"the target of {loss.name}") for loss in facts.recording.losses
-              if loss.target_learns]
-    wanted += [(t, ADVANTAGE, "a factor of the loss") for _, event in facts.forwards if event["op"] == "mul"
-               for t in event["inputs"] if t is not None and facts.in_graph(t)]
-    for tensor, pattern, what in wanted:
-        maker = None if tensor is None else facts.made_by.get(tensor)
-        where = line_at(facts.trace, at_of(maker[1]), "computed here, in the graph") if maker is not None else []
-        name = pattern.match(where[0].source) if where else None
-        if name is None or maker is None or not trains(facts, maker[1]["outputs"]):
+    """`not-detached`: a target that learns from being compared with the prediction, or an advantage that learns from
+    weighting it. NOTE (what a target is) says how the graph shows that."""
+    for loss in facts.recording.losses:
+        if loss.target is not None and loss.target_learns and facts.in_graph(loss.input) and (
+                found := target_found(facts, loss)):
+            yield found
+            return
+    for _, event in facts.forwards:
+        factors = [t for t in event["inputs"] if t is not None and facts.in_graph(t)]
+        if event["op"] != "mul" or len(factors) != 2 or not trains(facts, event["outputs"]):
             continue
-        called = name[0].partition("=")[0].strip()
-        yield Finding("not-detached", "warning", f"Gradients flow through {called}, {what}: it moves towards the "
-                      "prediction, where the prediction should move towards it.", where, {},
-                      [Mend("Take it out of the graph.", f"{called} = {called}.detach()")], CUT)
-        return
+        for weight, other in (factors, factors[::-1]):
+            if any(e["op"] in LOGARITHMS for e in behind(facts, other)) and is_difference(facts, weight):
+                yield flowing(facts, weight, "the weight of log-probabilities",
+                              "it is changed to make the loss small, where it should say which actions were good")
+                return
+
+
+def target_found(facts: Facts, loss: Loss) -> Finding | None:
+    """The finding about one loss whose target learns; None where that is as it should be."""
+    target, guess = loss.target or 0, loss.input
+    what, moves = f"the target of {loss.name}", ("it moves towards the prediction, where the prediction should move "
+                                                 "towards it")
+    if not trains(facts, [target]):
+        return None
+    trained = {number for identity, number in facts.recording.numbers.items()
+               if identity in facts.trained or not facts.optimizers} & facts.leaves_with_gradient
+    behind_target, behind_guess = (trained & facts.sources_of([t]) for t in (target, guess))
+    alone, both = behind_target - behind_guess, behind_target & behind_guess
+    if both and (alone_in(facts, loss) or is_difference(facts, target)):
+        return flowing(facts, target, f"{what}, made by the weights that make the prediction", moves)
+    if alone and not both and not reaches_without(facts, alone, target):
+        shapes = [sorted(facts.tensors[t]["shape"] for t in each) for each in (alone, behind_guess - behind_target)]
+        if shapes[0] == shapes[1]:
+            return flowing(facts, target, f"{what}, and nothing else trains {listed(map(facts.name, sorted(alone)))}, "
+                           "a copy of what makes the prediction", moves)
+    return None
+
+
+def flowing(facts: Facts, tensor: int, what: str, moves: str) -> Finding:
+    """The finding about a tensor that gradients flow through."""
+    where = line_at(facts.trace, at_of(facts.made_by[tensor][1]), "computed here, in the graph")
+    name = ASSIGNED.match(where[0].source) if where else None
+    called, code = (name[1], f"{name[1]} = {name[1]}.detach()") if name else ("this", "target = target.detach()")
+    return Finding("not-detached", "warning", f"Gradients flow through {called}, {what}: {moves}.", where, {},
+                   [Mend("Take it out of the graph.", code)], CUT)
+
+
+def behind(facts: Facts, tensor: int) -> Iterator[dict[str, Any]]:
+    """Yield the ops that made a tensor from the results of the layers next to it."""
+    waiting, seen = [tensor], {tensor}
+    while waiting:
+        _, event = facts.made_by.get(waiting.pop(), (0, None))
+        if event is None or event["op"] in PRODUCTS:
+            continue
+        yield event
+        fresh = {t for t in event["inputs"] if t is not None and facts.in_graph(t)} - seen
+        seen |= fresh
+        waiting += fresh
+
+
+def is_difference(facts: Facts, tensor: int) -> bool:
+    """Whether a tensor was made of the results of a layer and of data, added or subtracted, and of no logarithm: a
+    reward and what a critic says of the next state."""
+    made = list(behind(facts, tensor))
+    return not any(e["op"] in LOGARITHMS for e in made) and any(
+        e["op"] in ("add", "sub", "rsub") and len({facts.in_graph(t) for t in e["inputs"] if t is not None}) == 2
+        for e in made)
+
+
+def alone_in(facts: Facts, loss: Loss) -> bool:
+    """Whether the pass begins at a loss alone, not at its sum with something else that learns."""
+    roots = first_roots(facts)
+    path = facts.reached_from([loss.input]) & facts.reached_from([loss.target or 0]) & facts.sources_of(roots)
+    return not any(path.intersection(e["outputs"]) and path.intersection(e["inputs"]) and any(
+        t is not None and t not in path and facts.in_graph(t) for t in e["inputs"]) for _, e in facts.forwards)
+
+
+def first_roots(facts: Facts) -> set[int]:
+    """Return where the passes of the first iteration begin, from which the losses are that were looked at."""
+    return {t for p in facts.passes if not p.iteration for n in p.roots for t in facts.outputs_of(n)}
+
+
+def reaches_without(facts: Facts, leaves: set[int], target: int) -> bool:
+    """Whether gradients come to some leaves by another way than through a target."""
+    roots = first_roots(facts)
+    waiting, seen = list(leaves), set(leaves) | {target}
+    while waiting:
+        fresh = facts.graph_moves.get(waiting.pop(), set()) - seen
+        seen |= fresh
+        waiting += fresh
+    return bool(roots & (seen - {target}))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from minigrad_widgets.doctor.facts import Facts, at_of
 from minigrad_widgets.doctor.findings import Finding, Mend, line_at
+from minigrad_widgets.doctor.rules.updates import overshoots
 from minigrad_widgets.doctor.watch import Activation
 
 __all__ = ["Layer", "activations", "depth", "layers", "nan"]
@@ -184,7 +185,8 @@ def layers(facts: Facts, iteration: int | None = None) -> list[Layer]:
 
 def depth(facts: Facts) -> Iterator[Finding]:
     """`exploding-gradient` and `vanishing-gradient`."""
-    found = [layer for layer in layers(facts) if math.isfinite(layer.norm) and layer.norm > 0]
+    before = 0 if overshoots(facts) else None  # later gradients say nothing about the model
+    found = [layer for layer in layers(facts, before) if math.isfinite(layer.norm) and layer.norm > 0]
     if not found or facts.recording.error is not None:
         return
     top = found[0].scale

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from minigrad_widgets.doctor.facts import Facts
-from minigrad_widgets.doctor.findings import Finding, Mend, line_at
+from minigrad_widgets.doctor.findings import Finding, Mend, Place, line_at
 from minigrad_widgets.doctor.library import Loose
 from minigrad_widgets.doctor.rules.cuts import coded, frozen, in_code, listed
 from minigrad_widgets.doctor.source import assigned, attribute_line, body_of
@@ -35,8 +35,11 @@ def held(facts: Facts) -> Iterator[Finding]:
                       [Mend("Pass it to the optimizer.", whole),
                        Mend("Or freeze it, which saves computing its gradient.", frozen(facts, outside))],
                       OPTIMIZERS)
+    unregistered: dict[tuple[int, str], list[Loose]] = {}
     for each in facts.loose:
-        if loose_outside(facts, each):
+        if loose_outside(facts, each) and each.kind:
+            unregistered.setdefault((id(each.owner), each.attribute), []).append(each)
+        elif loose_outside(facts, each):
             kind = "buffer" if each.attribute in each.owner._buffers else "plain attribute"
             yield Finding("not-in-optimizer", "warning", f"{each.name} got a gradient, but it is a {kind}, not a "
                           "parameter: model.parameters() leaves it out, and it will never change.",
@@ -44,20 +47,73 @@ def held(facts: Facts) -> Iterator[Finding]:
                           [Mend("Make it a parameter.", f"self.{each.attribute} = nn.Parameter({each.attribute})"),
                            Mend("Or leave it as it is, without a gradient.",
                                 f"{in_code(each.name)}.requires_grad_(False)")], MODULES)
+    yield from (in_container(together, where) for together in unregistered.values())
+    yield from stale(facts, where)
+
+
+def in_container(together: list[Loose], where: list[Place]) -> Finding:
+    """The finding about what a module keeps in a plain list, tuple or dict, which registers nothing."""
+    first, (model, _, _) = together[0], together[0].name.partition(".")
+    held, made = type(getattr(first.owner, first.attribute)).__name__, attribute_line(
+        first.owner, first.attribute, "a plain container: nothing in it is registered")
+    text = re.fullmatch(rf"self\.{re.escape(first.attribute)}\s*(?::[^=]+)?=\s*(.*?)\s*(#.*)?",
+                        made[0].source if made else "")
+    try:
+        value = ast.unparse(ast.parse(text[1] if text else "", mode="eval").body)
+    except SyntaxError:  # a value of several lines, or none that is known
+        value = f"self.{first.attribute}"
+    inner = next(iter(members(getattr(first.owner, first.attribute))), None)
+    if isinstance(inner, (list, tuple, dict)):
+        each = f"nn.Module{'Dict' if isinstance(inner, dict) else 'List'}(each)"
+        value = (f"[{each} for each in self.{first.attribute}]" if first.kind.endswith("List") else
+                 f"{{key: {each} for key, each in self.{first.attribute}.items()}}")
+    code = f"self.{first.attribute} = nn.{first.kind}({'' if value in ('[]', '{}', '()') else value})"
+    return Finding("not-in-optimizer", "warning", f"{listed(each.name for each in together)} got a gradient, but "
+                   f"self.{first.attribute} is a plain {held}, which registers nothing: {model}.parameters() leaves "
+                   "out what is in it, and it will never change.", made or where, {"parameters": len(together)},
+                   [Mend(f"Make it an nn.{first.kind}, before the optimizer is created.", code)], MODULES)
+
+
+def members(container: Any) -> Iterable[Any]:
+    """Return what is in a list, a tuple or a dict."""
+    return container.values() if isinstance(container, dict) else container
+
+
+def stale(facts: Facts, where: list[Place]) -> Iterator[Finding]:
+    """`stale-in-optimizer`: tensors of parts that the model no longer has, or of another model."""
     own = {id(p) for _, model in facts.models for p in model.parameters()}
     for name, optimizer in facts.optimizers:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        stale = [p for p in parameters if id(p) not in own and id(p) not in facts.recording.numbers]
-        if facts.models and stale and any(id(p) in own for p in parameters) or (
-                facts.models and stale and len(stale) == len(parameters)):
-            shapes = ", ".join(str(tuple(p.shape)) for p in stale[:4])
-            line = assigned(facts.program, name, "given its parameters here") or where
-            yield Finding("stale-in-optimizer", "error", f"{name} holds {counted(len(stale))} that the model no longer "
-                          f"has and that the step did not use (shapes {shapes}): a part of the model was replaced "
-                          "after the optimizer was created.", line, {"tensors": len(stale), "of": len(parameters)},
-                          [Mend("Create the optimizer when the model is complete.",
-                                f"model.head = new_head\n{name} = SGD(model.parameters(), lr=0.1)")],
-                          OPTIMIZERS)
+        old = [p for p in parameters if id(p) not in own and id(p) not in facts.recording.numbers]
+        if not facts.models or not old or len(old) < len(parameters) and not any(id(p) in own for p in parameters):
+            continue
+        line, model = assigned(facts.program, name, "given its parameters here"), facts.models[0].name
+        given = parameters_of(line)
+        shapes = ", ".join(str(tuple(p.shape)) for p in old[:4])
+        what = (f"{name} holds {counted(len(old))} that the model no longer has and that the step did not use (shapes "
+                f"{shapes}): a part of the model was replaced after the optimizer was created.")
+        rate = optimizer.param_groups[0].get("lr")
+        made = f"{name} = {type(optimizer).__name__}({model}.parameters(){'' if rate is None else f', lr={rate}'})"
+        mend = Mend("Create the optimizer when the model is complete.", f"{model}.head = new_head\n{made}")
+        if len(old) == len(parameters) and given is not None and given.partition(".")[0] not in (
+                *(each.name.partition(".")[0] for each in facts.models), "self"):
+            what = (f"{name} holds the parameters of {given}, another model than {model}: the step did not use any of "
+                    f"them (shapes {shapes}), and no optimizer changes those of {model}.")
+            mend = Mend("Give it the parameters of the model that is trained.", made)
+        elif len(old) == len(parameters) and given in (None, model):
+            why = (f"{model} was made anew, or copied, after" if given else
+                   f"they are those of another model, or {model} was made anew after")
+            what = (f"{name} holds {counted(len(old))} that {model} does not have and that the step did not use "
+                    f"(shapes {shapes}): {why} the optimizer was created.")
+            mend = Mend("Create the optimizer for the model that is trained.", made)
+        yield Finding("stale-in-optimizer", "error", what, line or where, {"tensors": len(old), "of": len(parameters)},
+                      [mend], OPTIMIZERS)
+
+
+def parameters_of(line: list[Place]) -> str | None:
+    """Return what `.parameters()` is called on in a line, if that is one name, perhaps with attributes."""
+    found = re.findall(r"([\w.]+)\.parameters\(\)", line[0].source if line else "")
+    return found[0] if len(set(found)) == 1 else None
 
 
 def loose_outside(facts: Facts, each: Loose) -> bool:

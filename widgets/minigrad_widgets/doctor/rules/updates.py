@@ -14,7 +14,7 @@ from minigrad_widgets.doctor.source import assigned, fills, rate_given
 from minigrad_widgets.doctor.teaching import OPTIMIZERS
 from minigrad_widgets.doctor.updates import Update
 
-__all__ = ["learning_rate", "symmetric_weights"]
+__all__ = ["learning_rate", "overshoots", "symmetric_weights"]
 
 MOST, LEAST = 3.0, 1e-7  # an update, over the weights: more jumps about, less is lost in rounding
 SHRINKS = 0.05  # the share of the weights that decay alone takes in a step: more outweighs what is learned
@@ -41,6 +41,13 @@ def learning_rate(facts: Facts) -> Iterator[Finding]:
             yield from wrong_size(facts, named, update, bool(schedules))
 
 
+def overshoots(facts: Facts) -> bool:
+    """Whether the first step of an optimizer changes weights by several times their own size: what is large afterwards
+    is so because of it."""
+    return any(each.weight and each.change > MOST * each.weight
+               for updates in facts.recording.updates.values() for each in updates)
+
+
 def wrong_size(facts: Facts, named: Named, update: Update, scheduled: bool) -> Iterator[Finding]:
     """One group's update that is too large or too small, or made by weight decay alone."""
     if not update.weight or not update.gradient or not math.isfinite(update.change):
@@ -58,7 +65,7 @@ def wrong_size(facts: Facts, named: Named, update: Update, scheduled: bool) -> I
     elif share > MOST:
         yield Finding("learning-rate", "warning", f"The first step of {named.name} changes the weights by "
                       f"{share:.2g} times their own size: the learning rate {update.rate:.3g} is too high to train.",
-                      where, evidence, [Mend("Lower it; try a tenth, until the loss falls.",
+                      where, evidence, [Mend("Lower it until an update is about a hundredth of the weights.",
                                              f"{named.name}.param_groups[{update.group}][\"lr\"] = "
                                              f"{update.rate / 10 ** math.ceil(math.log10(share / 0.01)):.1g}")],
                       OPTIMIZERS)
