@@ -244,9 +244,13 @@ def test_a_leaf_that_is_kept_beside_the_parameters(torch: Any, keep: Any) -> Non
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     [finding] = checkup(lambda: iteration(torch, model, optimizer)).findings
     assert (finding.severity, finding.rule) == ("warning", "not-in-optimizer")
-    assert finding.what == (f"model.0.shift{'[0]' if keep is in_list else ''} got a gradient, but it is a "
-                            f"{'buffer' if keep is as_buffer else 'plain attribute'}, not a parameter: "
-                            "model.parameters() leaves it out, and it will never change.")
+    assert finding.what == {
+        as_attribute: "model.0.shift got a gradient, but it is a plain attribute, not a parameter: model.parameters() "
+                      "leaves it out, and it will never change.",
+        as_buffer: "model.0.shift got a gradient, but it is a buffer, not a parameter: model.parameters() leaves it "
+                   "out, and it will never change.",
+        in_list: "model.0.shift[0] got a gradient, but self.shift is a plain list, which registers nothing: "
+                 "model.parameters() leaves out what is in it, and it will never change."}[keep]
 
 
 def unused(tensor: Any, grad: Any) -> None:
