@@ -124,7 +124,10 @@ def test_alike(torch, kind, use):
     def program(m):
         p, layer = getattr(m.nn.parameter, kind)(), m.nn.LazyLinear(3)
         return eval(use, {"torch": m, "p": p, "layer": layer, "copy": copy, "pickle": pickle})
-    assert plainly(ending(program, minigrad)) == plainly(ending(program, torch))
+    ours, theirs = plainly(ending(program, minigrad)), plainly(ending(program, torch))
+    if use == "p.T":  # each library warns of it once in a process, maybe in a test before this one
+        ours, theirs = ours[0], theirs[0]
+    assert ours == theirs
 
 
 def test_functions_ask_only_while_something_has_no_shape():

@@ -26,7 +26,7 @@ from tests.parity.opinfo.skips import SAMPLES
 
 EXAMPLES, TOLERANCE = 3, 1e-8
 ALLOWED = ("dynamic shape", "data-dependent", ".item()", "running_mean or running_var", "differently shaped",
-           "called random operation")
+           "called random operation", "we do not yet support aten::rrelu")
 LEFT_OUT = {
     **dict.fromkeys(("empty_like", "new_empty", "new_empty_strided"), "whatever was in memory"),
     **dict.fromkeys(("resize_", "resize_as_"), "a batch has no storage of its own to change"),
