@@ -11,8 +11,7 @@ from minigrad.recorder import Trace
 from minigrad_widgets.doctor.teaching import TAUGHT, file_of
 
 __all__ = ["SEVERITIES", "Finding", "Mend", "Place", "details", "in_own_names", "indented", "lesson_text", "line_at",
-           "number", "taught", "users_first",
-           "with_effects"]
+           "number", "taught", "users_first", "with_effects"]
 
 SEVERITIES = ("error", "warning", "note")
 LATER = ("nan-forward", "nan-backward")  # what a learning rate that is far too high brings with it
