@@ -31,8 +31,8 @@ INSTALLED = {"anywidget": ["ipywidgets", "psygnal", "typing-extensions"], "comm"
              "ipywidgets": ["comm", "traitlets"], "typing_extensions": []}
 # Of no use there: what a server sends to the browser, what this processor reads, what leads out of the packages.
 NOT_THERE = {"labextension", "nbextension", "..", ".pyc", ".so", ".pyd"}
-# Of Pyodide's packages, what is left out: of NumPy, what compilers and type checkers read, and a module that none of its
-# own imports; of jedi, what it knows of packages that are not there, file by file, which takes a second to unpack.
+# What is left out of Pyodide's packages: of NumPy, what compilers and type checkers read, and a module that no other
+# imports; of jedi, what it knows of packages that are not there, file by file, which takes a second to unpack.
 LEFT_OUT = {"numpy": re.compile(r"numpy/f2py/|/lapack_lite\.|\.(pyi|pxd|pyx|h|c|a)$"),
             "jedi": re.compile("jedi/third_party/(django-stubs|typeshed/third_party)/")}
 OURS = ("minigrad", "minigrad_widgets", "minigrad_lessons")

@@ -18,12 +18,12 @@ from minigrad_lessons.cards import Face
 from minigrad_widgets.widget.page import write_page
 from tests.browser.test_look import VIEWS
 
-# What nbclassic's style sheet says of drawings and of text in an output, in its strength: an element more than one class.
+# What nbclassic's style sheet says of drawings and of text, in its strength: an element more than one class.
 # Then what Bootstrap in it says of elements, and what a cell hands down.
 HOST = """<style>div.output_area svg { max-width: 100%; height: auto }
 div.output_area pre { margin: 0; padding: 1px 0; border: 0; vertical-align: baseline; color: black;
   background-color: transparent; border-radius: 0 }
-body { font-size: 10px; line-height: 1.9 } .output_area { text-align: center; letter-spacing: 1px; white-space: pre-wrap }
+body { font: 10px/1.9 serif } .output_area { text-align: center; letter-spacing: 1px; white-space: pre-wrap }
 label { display: inline-block; max-width: 100%; margin-bottom: 5px; font-weight: 700 } p { margin: 0 0 9px }
 h3, h4 { margin: 18px 0 9px; font-weight: 500; line-height: 1.1; font-size: 23px } ul, ol { margin: 0 0 9px }
 dl { margin: 0 0 18px } dt, dd { line-height: 1.43; margin-left: 0 } dt { font-weight: 700 } small { font-size: 92% }

@@ -1,4 +1,4 @@
-"""A package that the lab has in a smaller form: without what is left out, and only if it is the one of Pyodide's lock."""
+"""A package that the lab has in a smaller form: without what is left out, if it is the one of Pyodide's lock."""
 
 from __future__ import annotations
 
