@@ -38,8 +38,8 @@ A link leads to the test that tries it. "By hand" was tried in Chromium on 29 No
 
 - **nbclassic** has rules for every drawing, text and element in an output. Ours outweigh them ([test]({hosts})): a
   chart of bytes held was 1,329 pixels high. By itself it saves widgets only if asked to from a menu; ours are saved
-  with the notebook. Run as soon as its kernel was there, on a busy machine, a notebook lacked outputs twice ("Host is not
-  attached", says the widget manager); run a quarter of a minute later, it lacked none.
+  with the notebook. Run as soon as its kernel was there, on a busy machine, a notebook lacked outputs twice ("Host is
+  not attached", says the widget manager); run a quarter of a minute later, it lacked none.
 - **JupyterLite** fetches at most 25 MB for a first lesson, and a cell run in place on the site at most 10.5 MB (10.3
   when last measured), as a host sends them, compressed: [tests](../tests/wasm/lab) hold both.
 - **marimo.** `predict`, `reveal` and `recall` show cards. `marimo convert` leaves out the picture that a lesson
