@@ -51,6 +51,7 @@ def copy_lessons(target: Path, version: str, lab: bool) -> None:
             launch = LAUNCH.format(project=PROJECT, version=version, name=path.name)
             _make_answerable(notebook, launch, path.stem, HERE.format(name=path.name) if lab else "")
             make_live(notebook, path.stem)
+            notebook.cells = [each for cell in notebook.cells for each in _with_mark(cell)]
             if lab:
                 add_cells(notebook)
             nbformat.write(notebook, target / path.name)
@@ -73,6 +74,12 @@ def _or_tap(keys: re.Match[str]) -> str:
     verb, back = keys.groups()
     taps = f"{verb.replace('press', 'tap')} ▸{f'{back} ◂' if back else ''}{' under it' if verb == 'press' else ''}"
     return f'<span class="keys">{keys[0]}</span><span class="taps">{taps}</span>'
+
+
+def _with_mark(cell: Notebook) -> list[Notebook]:
+    """A cell, below a mark to which the page of questions links if the cell answers one."""
+    answers = any(tag.startswith(("answers:", "contradicts:")) for tag in cell.metadata.get("tags", ()))
+    return [*([new_markdown_cell(f'<div id="cell-{cell.id}"></div>')] if answers else []), cell]
 
 
 def _make_answerable(notebook: Notebook, launch: str, lesson: str, here: str) -> None:
