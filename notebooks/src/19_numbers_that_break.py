@@ -70,9 +70,10 @@ print("root:", root.tolist(), " x.grad:", x.grad.tolist())
 # operation has a rule. Some share the gradient, some give it to one entry, some give 0:
 
 # %% id=kinks
-kinks = {"x.max()": lambda x: x.max(), "x.max(0).values": lambda x: x.max(0).values, "x.amax()": lambda x: x.amax(),
+kinks = {"x.max()": lambda x: x.max(), "x.max(0).values": lambda x: x.max(0).values,
          "torch.maximum(x[0], x[1])": lambda x: torch.maximum(x[0], x[1]),
-         "(x - 2).relu().sum()": lambda x: (x - 2).relu().sum(), "(x - 2).abs().sum()": lambda x: (x - 2).abs().sum()}
+         "(x - 2).relu().sum()": lambda x: (x - 2).relu().sum(),
+         "(x - 2).abs().sum()": lambda x: (x - 2).abs().sum()}
 for code, at_kink in kinks.items():
     x = torch.tensor([2.0, 2.0], requires_grad=True)
     print(f"{code:25}", torch.autograd.grad(at_kink(x), x)[0].tolist())
