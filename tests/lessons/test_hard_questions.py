@@ -95,8 +95,8 @@ def _printed(cell: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("lesson", "id"), [("05", "in-place"), ("07", "inference"), ("09", "outputs"), ("18", "hooks"),
-                                            ("18", "written-view"), ("19", "autocast"), ("22", "tangent"), ("07", "flag"),
-                                            ("11", "early"), ("19", "kinks")])
+                                            ("18", "written-view"), ("19", "autocast"), ("22", "tangent"),
+                                            ("07", "flag"), ("11", "early"), ("19", "kinks")])
 def test_with_pytorch_the_cell_prints_the_same(lesson: str, id: str) -> None:
     require("torch", has_torch(), "PyTorch 2.13 is not installed")
     torch: ModuleType = importlib.import_module("torch")
