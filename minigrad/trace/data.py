@@ -210,6 +210,11 @@ class Trace:
         rows = Rows(self._indexed())
         return [rows.of_nodes(nodes, call) for nodes, call in groups]
 
+    def node_rows(self) -> list[tuple[int, int, float | None]]:
+        """Return the saved bytes, the FLOPs and the gradient of each node, which `rows` gives for `([node], None)`."""
+        rows = Rows(self._indexed())
+        return [rows.brief(node) for node in range(len(self.nodes))]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the whole trace as a dict that JSON can hold. Its lists are copies, their records the trace's own."""
         parts = self._encoded()

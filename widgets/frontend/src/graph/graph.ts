@@ -4,7 +4,7 @@ import { brief, broken, nodeName, valueOf, sizeOf } from "../trace/format";
 import { arrange } from "../layout/arrange";
 import { Annotations, paintBadge, Lights, coveredBy, fits, legend, savedMarks, stub, zoomButtons, TrayParts, type Annotation } from "./parts";
 import { Finder, foldedAt, Levels, middleOf } from "./controls";
-import { fitting, inColumns } from "../layout/columns";
+import { fitting, inColumns, type Columns } from "../layout/columns";
 import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Outlook, type Point, type Wire } from "../layout/geometry";
 import { gradientWidths, labelSpots, type Spot } from "../layout/labels";
 import { chain, failureAt, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
@@ -74,7 +74,7 @@ export class GraphPane {
   readonly #map: Minimap;
   groups: Groups;  // what stands in the graph now
   #drawing: Drawing;
-  #columns = 1;
+  #columns: Columns = [1, false];
   #brief = false;
   /** The size of the letters on a map, in its own pixels: they are 11 on the screen. */
   #letters = 11;
@@ -143,7 +143,7 @@ export class GraphPane {
     const layout = this.#laidOut();
     this.viewport.isMap = this.groups.folded.size > 0;
     const columns = fitting(layout, this.groups, this.viewport.room);
-    if (!always && columns === this.#columns) return false;
+    if (!always && String(columns) === String(this.#columns)) return false;
     this.#columns = columns;
     this.#drawing = draw(this.groups, inColumns(layout, this.groups, columns));
     this.#build();
@@ -206,7 +206,7 @@ export class GraphPane {
     for (const tie of this.#ties) this.#addTie(tie, beside.get(tie), wires, texts);
     this.#annotations.draw(this.groups, this.#drawing, this.#nodes, this.#edges);
     this.levels.show(this.groups.folded);
-    this.#map.show(this.#drawing.boxes.values(), this.#drawing.size);
+    this.#map.show(this.#drawing.boxes.values(), this.#drawing.size, this.viewport.isMap);
     this.#askForHeight();
   }
 
