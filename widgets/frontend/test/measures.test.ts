@@ -98,6 +98,7 @@ it("colours the boxes by one choice, and the edges too by gradients", () => {
   const shares = [...root.querySelectorAll<SVGElement>("[data-node]")].map((node) => [Number(node.getAttribute("data-node")), Number(node.style.getPropertyValue("--mg-share"))]);
   expect(Object.fromEntries(shares)).toMatchObject({ 0: 1, 1: 0.99 });
   expect(root.querySelector(".mg-scales")?.textContent).toBe("saved bytes 0100 B");
+  expect([...choice.options].map(({ text }) => text)).not.toContain("time, both passes");
   choose("gradient");
   expect([graph.classList.contains("mg-heat"), graph.classList.contains("mg-costs")]).toEqual([true, false]);
   expect(root.querySelector('[data-node="4"]')?.getAttribute("data-size")).toBe("small");
@@ -105,6 +106,16 @@ it("colours the boxes by one choice, and the edges too by gradients", () => {
   choose("");
   expect([...graph.classList].filter((name) => ["mg-heat", "mg-costs", "mg-coloured"].includes(name))).toEqual([]);
   expect(root.querySelectorAll("[data-size]").length).toBe(0);
+});
+
+it("colours by the time of both passes, which the legend and the boxes give as one sum", () => {
+  const { root } = shown(network((trace) => trace.nodes.forEach((node, id) => (node.seconds = id === 0 ? [2e-3, 1e-3] : [1e-3, null]))));
+  const choice = root.querySelector(".mg-colour select") as HTMLSelectElement;
+  for (const [name, told] of [["time", "time, both passes 03 ms"], ["forward", "time of the ops 02 ms"]] as const) {
+    choice.value = name;
+    choice.dispatchEvent(new Event("change"));
+    expect(root.querySelector(".mg-scales")?.textContent).toBe(told);
+  }
 });
 
 it("lists all modules and ops, sorted and filtered, and goes with the selection", () => {
@@ -202,9 +213,9 @@ it("says at a glance what the model is, which part costs most, and where gradien
   expect(told).toEqual([
     `Net, 100 parameters, ${trace.nodes.length} nodes`,
     `first Linear: 3 s forward and backward (${Math.round(300 / total)} %)`,
+    "its norm ‖∇‖ shrinks 2,000,000× on its way from the output (first Linear: 2) to the input (second Linear: 1.00e-6)",
     "first Linear: 1.5 KiB",
     "second Linear: 75 parameters (75 %)",
-    "its norm ‖∇‖ shrinks 2,000,000× on its way from the output (first Linear: 2) to the input (second Linear: 1.00e-6)",
   ]);
   (place.querySelector(".mg-overview .mg-link") as HTMLElement).click();
   expect(place.querySelector(".mg-selected")?.getAttribute("data-node")).not.toBeNull();

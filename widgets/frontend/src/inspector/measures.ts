@@ -69,7 +69,7 @@ export class Colour {
       const sizes = words.map(([name, text]) => html("span", { class: "mg-size" }, html("i", { "data-heat": name ?? "" }), text ?? ""));
       return this.legend.replaceChildren(html("span", {}, `${PER_ENTRY} (norm / √entries):`), ...sizes);
     }
-    const largest: Row = { output: null, parameters: most, forward: most, backward: most, saved: most, flops: most, gradient: null };
+    const largest: Row = { output: null, parameters: most, forward: most, backward: measure === "time" ? null : most, saved: most, flops: most, gradient: null };
     this.legend.replaceChildren(COLOURS.find(([name]) => name === measure)?.[2] ?? "", " 0", html("i", { class: "mg-scale", "aria-hidden": true }), measureText(largest, measure) || "0");
   }
 }

@@ -65,11 +65,11 @@ export function overview(trace: Trace, pick: (node: Maybe) => void): HTMLElement
   const time = most("time");
   const total = trace.nodes.reduce((sum, { seconds }) => sum + (seconds?.[0] ?? 0) + (seconds?.[1] ?? 0), 0);
   if (spent(time.row) > 0) lines.push(["most time", link(time), `: ${measureText(time.row, "time", 2)} forward and backward${percent(spent(time.row), total)}`]);
-  lines.push(...warmUp(trace, all, total, link));
+  lines.push(...gradients(trace, all, link), ...warmUp(trace, all, total, link));
   const [memory, large] = [most("saved"), most("parameters")];
   if (memory.row.saved > 0) lines.push(["saves most", link(memory), `: ${measureText(memory.row, "saved", 2)}`]);
   if (large.row.parameters > 0) lines.push(["is largest", link(large), `: ${measureText(large.row, "parameters", 2)} parameters${percent(large.row.parameters, whole.parameters)}`]);
-  lines.push(...shared(trace, all, link), ...gradients(trace, all, link));
+  lines.push(...shared(trace, all, link));
   const card = html("dl", { class: "mg-overview" }, ...lines.flatMap(([name, ...told]) => [html("dt", {}, name), html("dd", {}, ...told)]));
   return [html("h3", { class: "mg-name" }, "the model"), card];
 }

@@ -23,7 +23,7 @@ export const MEASURES = [
   ["gradient", "‖∇‖", "norm of the gradient of the output"],
 ] as const;
 /** What boxes may be coloured by: what the table has, and the time of a part in all, which boxes say first. */
-export const COLOURS = [["time", "", "time, forward and backward"], ...MEASURES] as const;
+export const COLOURS = [["time", "", "time, both passes"], ...MEASURES] as const;
 export type Measure = (typeof COLOURS)[number][0];
 
 const numel = (sizes: readonly number[] | null): number => (sizes ?? []).reduce((a, b) => a * b, 1);
