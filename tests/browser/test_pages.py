@@ -31,7 +31,8 @@ STEPPED = """root => {
   const observer = new MutationObserver(() => {});
   observer.observe(root, { subtree: true, childList: true, attributes: true, characterData: true });
   return Array.from({ length: 160 }, (_, at) => {
-    root.dispatchEvent(new KeyboardEvent('keydown', { key: at % 4 < 3 ? 'ArrowRight' : 'ArrowLeft', bubbles: true, cancelable: true }));
+    const key = at % 4 < 3 ? 'ArrowRight' : 'ArrowLeft';
+    root.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
     root.querySelector('.mg-svg').getBoundingClientRect();
     void root.offsetHeight;
     return observer.takeRecords().length;
@@ -375,7 +376,8 @@ def test_the_first_screen_says_what_the_model_is_and_what_it_costs(
     assert told["is"] == f"Sequential, 836 parameters, {len(inspector._trace.nodes)} nodes"
     assert "forward and backward (" in told["most time"] and told["saves most"].startswith("1 Tanh: ")
     assert told["is largest"].startswith("0 Linear: 576 parameters")
-    assert "on its way from the output (2 Linear: " in told["gradient"] and ") to the input (0 Linear: " in told["gradient"]
+    gradient = told["gradient"]
+    assert "on its way from the output (2 Linear: " in gradient and ") to the input (0 Linear: " in gradient
     [box] = card.evaluate_all(SIDES)
     assert 0 <= box[0] < box[1] <= width
     assert axe(page) == []

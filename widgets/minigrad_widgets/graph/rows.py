@@ -25,7 +25,9 @@ def rows(trace: Trace, data: Data, answers: bool) -> Data:
 
     def gradient(norm: float | None, nodes: Iterable[int]) -> float | str | None:
         """The norm, or that it was not kept, if a question does not ask for it."""
-        return None if not answers else _short(norm) if norm is not None else None if reached.isdisjoint(nodes) else NOT_KEPT
+        if norm is None and answers:
+            return None if reached.isdisjoint(nodes) else NOT_KEPT
+        return _short(norm) if answers else None
 
     found = trace.rows((nodes, scope if scope < calls else None) for scope, nodes in enumerate(inside))
     scopes = [[None if row.output is None else [*row.output], row.parameters, _short(row.forward_seconds),
