@@ -166,7 +166,9 @@ class _Reading:
 
     def needed(self, root: int | None) -> tuple[list[int], set[int]]:
         """Return the ops on which the root depends, in their order, and all their tensors; of too many ops, some."""
-        steps, shown, todo = set(), set(), [root]
+        steps: set[int] = set()
+        shown: set[int] = set()
+        todo = [root]
         while todo and len(steps) <= MOST_OPS:
             tensor = todo.pop()
             if tensor is None or tensor in shown:

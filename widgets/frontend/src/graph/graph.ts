@@ -10,7 +10,7 @@ import { gradientWidths, labelSpots, type Spot } from "../layout/labels";
 import { chain, failureAt, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
 import { RAISED, STYLES, together, type NodeLook, type Scene } from "./look";
 import { tieParts, tieRegions, tieSpots } from "./links";
-import { inLines, inWords, Rows, type Measure, type Row } from "../trace/rows";
+import { inLines, inWords, middle, Rows, type Measure, type Row } from "../trace/rows";
 import type { Layout, Maybe, Tie, Trace } from "../trace/types";
 import { Places, turnedScope } from "./move";
 import { Culling, Minimap, Viewport } from "./viewport";
@@ -51,6 +51,8 @@ const [BESIDE, WIDE, NARROW] = [40, 8.2, 5.9];
 const BEHIND = 5;
 /** The largest letters for which there is room below a title. */
 const LARGEST = 17;
+/** The width of a letter of a title, as a part of its height. */
+const BOLD = 0.66;
 /** What the name of an op lacks on a map that is drawn small. */
 const TAIL = /Backward\d+$/;
 /** How far pending gradients extend beyond their box: the gap to the next one is a little wider. */
@@ -161,7 +163,8 @@ export class GraphPane {
   #entitle(id: BoxId): void {
     const [parts, box] = [this.#nodes.get(id), this.#drawing.boxes.get(id)];
     if (!parts || !box) return;
-    const name = this.#brief ? box.title.replace(TAIL, "") : box.title;
+    const short = this.#brief ? box.title.replace(TAIL, "") : box.title;
+    const name = this.#letters > LARGEST ? middle(short, Math.floor((box.width - BESIDE) / (BOLD * this.#letters))) : short;
     const kind = id < 0 ? (this.trace.scopes?.[scopeOf(id)]?.module ?? "") : "";
     const room = box.width - BESIDE;
     const fit = kind !== "" && !this.#brief && name.length * WIDE + kind.length * NARROW + 10 <= room;
