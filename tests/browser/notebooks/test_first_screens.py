@@ -23,7 +23,7 @@ from tests.comparison.models import MODELS
 
 NEEDS = {"resnet50": "transformers", "gpt2": "transformers", "graph": "torch_geometric"}
 FOUND = [name for name in MODELS if installed(NEEDS.get(name, "torch"))]
-PATHS = f"import sys\nsys.path[:0] = [{str(Path(__file__).parents[2])!r}]"
+PATHS = f"import sys\nsys.path[:0] = [{str(Path(__file__).parents[3])!r}]"
 CELL = """from tests.comparison.models import MODELS
 from minigrad_widgets import inspect
 case = MODELS[{!r}][1]()
