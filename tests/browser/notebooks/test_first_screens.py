@@ -1,10 +1,7 @@
-"""The first screens of the six models of docs/comparison.md, in JupyterLab and as exported pages, without a click: what
-is the model, which part costs most, where does the gradient shrink; and nothing of the map is cut."""
+"""The first screens of models of docs/comparison.md as exported pages, without a click: what is the model, which part
+costs most, where does the gradient shrink; and nothing of the map is cut."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,21 +11,12 @@ pytestmark = pytest.mark.browser
 require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
 require("torch", has_torch(), "PyTorch 2.13 is not installed")
 
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from minigrad_widgets import inspect
-from tests.browser.fixtures import THEMES, Opened, arrange, keep, ran
-from tests.browser.jupyter import Lab
+from tests.browser.fixtures import Opened, keep
 from tests.comparison.models import MODELS
 
-NEEDS = {"resnet50": "transformers", "gpt2": "transformers", "graph": "torch_geometric"}
-FOUND = [name for name in MODELS if installed(NEEDS.get(name, "torch"))]
-PATHS = f"import sys\nsys.path[:0] = [{str(Path(__file__).parents[3])!r}]"
-CELL = """from tests.comparison.models import MODELS
-from minigrad_widgets import inspect
-case = MODELS[{!r}][1]()
-model, inputs = case.model, case.inputs
-inspect(model, *inputs, **case.loss)"""
 SIZES = [(800, 900), (1280, 800), (1440, 900), (2560, 1440)]
 # The boxes that do not lie in the frame of the map, and the texts on it of less than 11 pixels.
 CUT = """root => {
@@ -83,24 +71,3 @@ def test_exported_pages_answer_at_all_widths(page: Page, opened: Opened, model: 
             whole(root)
             assert root.evaluate(CUT) == 0
             keep(page, f"{model}-{width}-{scheme}")
-
-
-@pytest.fixture(scope="module")
-def notebook(pages: BrowserContext, server: Lab) -> Iterator[Page]:
-    """A notebook in which each model is inspected."""
-    cells = [CELL.format(name) for name in FOUND]
-    with ran(pages, server, "first_screens.ipynb", PATHS, *cells, widgets=len(FOUND)) as page:
-        yield page
-
-
-@pytest.mark.parametrize("theme", THEMES, ids=["light", "dark"])
-@pytest.mark.parametrize("window", [(1280, 800), (1440, 900)], ids=["1280", "1440"])
-def test_jupyterlab_answers(notebook: Page, window: tuple[int, int], theme: tuple[str, str]) -> None:
-    arrange(notebook, window, theme)
-    for at, model in enumerate(FOUND):
-        root = notebook.locator(".mg-root:has(svg.mg-svg)").nth(at)
-        root.evaluate("root => root.scrollIntoView({ block: 'start' })")
-        notebook.wait_for_timeout(500)  # the panes take their size
-        keep(notebook, f"lab-{model}-{window[0]}-{theme[0]}")
-        answers(root)
-        whole(root)
