@@ -45,16 +45,16 @@ def answers(root: Locator) -> None:
     assert any(word in gradient for word in ("shrinks", "grows", "stays about as large"))
     assert "per entry" not in gradient
     time = told["most time"].partition(": ")[2].partition(" forward")[0]
-    assert root.locator(".mg-node .mg-caption").filter(has_text=time).count() or root.locator(
-        ".mg-node > title").filter(has_text=time.split()[1]).count()
+    texts = root.locator(".mg-node :is(.mg-caption, .mg-told)").all_text_contents()
+    assert not any(texts) or any(time in text for text in texts)  # a map that is drawn small has titles only
     assert root.locator(".mg-levels [aria-pressed=true]").count() == 1
     assert root.locator(".mg-slider").input_value() == root.locator(".mg-counter").inner_text().split(" / ")[0]
     assert root.evaluate(LONG) == 0
 
 
 def whole(root: Locator) -> None:
-    """All boxes are in sight; where they cannot be, the overview in the corner marks what is not."""
-    assert root.evaluate(CUT) == 0 or root.locator(".mg-map").is_visible()
+    """All boxes are in sight, and all texts on them are legible."""
+    assert root.evaluate(CUT) == 0
     assert root.evaluate(SMALL) == []
 
 
@@ -69,5 +69,4 @@ def test_exported_pages_answer_at_all_widths(page: Page, opened: Opened, model: 
             page.wait_for_timeout(300)  # the panes take their size
             answers(root)
             whole(root)
-            assert root.evaluate(CUT) == 0
             keep(page, f"{model}-{width}-{scheme}")
