@@ -38,6 +38,11 @@ ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't suppor
         "PyTorch internals, please file a bug report.")
 CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
                 "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
+EITHER = ("vmap: It looks like you're either (1) calling .item() on a Tensor or (2) attempting to use a Tensor "
+          "in some data-dependent control flow or (3) encountering this error in PyTorch internals. For (1): we"
+          " don't support vmap over calling .item() on a Tensor, please try to rewrite what you're doing with "
+          "other operations. For (2): we don't support data-dependent control flow in vmap yet, please file an "
+          "issue at https://github.com/pytorch/pytorch/issues . For (3): please file an issue.")
 INTO_ONE = ("vmap: {0}(self, *extra_args) is not possible because there exists a Tensor `other` in "
             "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
             "not being vmapped over {1}. Please try to use out-of-place operators instead of {0}. "

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from minigrad._base.locks import new_lock
 from minigrad.autograd.forward_ad import wrap_apply
-from minigrad.backends.batched import CURRENT, OF_PASSES, Level, outside
+from minigrad.backends.batched import CONTROL_FLOW, CURRENT, EITHER, ITEM, OF_PASSES, Level, NoRule, outside
 from minigrad.core import LOCAL, UNUSUAL, Tensor
 
 __all__ = ["STACK", "entered_on_stack", "lowered", "of_batch", "require_grad"]
@@ -131,6 +131,10 @@ def entered_on_stack(level: Any, name: str) -> Iterator[None]:
         with refusing_passes():
             yield
         done = True
+    except NoRule as error:
+        if type(level) is Level or error.args[0] not in (ITEM, CONTROL_FLOW):
+            raise
+        raise NoRule(EITHER) from error  # of a `vmap` around this level: PyTorch does not tell then who asked
     finally:
         STACK.levels, LOCAL.births = before, births
         LOCAL.update()

@@ -76,8 +76,8 @@ def with_storage(method: Callable[..., Any]) -> Callable[..., Any]:
                 belongs = batched_at(self.array, level)
             else:
                 belongs = not is_captured(self, level)
-                if belongs and type(level) is Reverse and self._requires_grad:
-                    break  # the method says what to do
+                if belongs and type(level) is Reverse and self._requires_grad and method.__name__ == "numpy":
+                    break  # it says what to do
             if belongs:
                 raise RuntimeError(NO_STORAGE)
         return method(self, *args, **options)

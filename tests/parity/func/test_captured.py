@@ -83,8 +83,9 @@ BODIES = {
 BEFORE = {
     "a leaf": lambda m: vector(m).requires_grad_(), "a result": lambda m: vector(m).requires_grad_() * 1,
 }
-# PyTorch refuses to write to an argument of `grad` inside of `vmap` too; what is written is then part of the gradient.
-ALLOWED = {("grad of vmap", "the input")}
+# PyTorch refuses to write to an argument of `grad` inside of `vmap` too, or to one with a tangent that is the same for
+# all examples; here what is written is part of the derivative.
+ALLOWED = {("grad of vmap", "the input"), ("vmap of jvp", "the input")}
 
 
 def found(m, around, body, before=vector):
