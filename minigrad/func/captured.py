@@ -43,6 +43,9 @@ ARITHMETIC = {"sub", "mul", "div", "copy", "logical_and", "logical_or", "logical
 OWN_NAME = {"fill", "index_put", "index_add", "index_fill", "scatter_add", "scatter_reduce"}
 
 
+ALIASES: dict[int, tuple[Any, int]] = {}  # since when there has been what a detached tensor shares the memory of
+
+
 def note_leaf(marked: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
     """What becomes of a new leaf, and inside of which level it was made: it may require grad later."""
     def note(leaf: Tensor) -> None:
@@ -60,24 +63,26 @@ UNUSUAL.on_new_leaf = note_leaf(UNUSUAL.on_new_leaf)
 def birth(tensor: Tensor) -> int | None:
     """When a tensor was made, as a sequence number, or when the level began in which it was; None: before all levels,
     or its base knows."""
-    target: Any = tensor._current_grad_fn
-    while isinstance(target, Node) and target.op == "Lift":  # a tensor from outside, as it is seen inside of `vmap`
-        target = target.next[0]
-    if isinstance(target, Node):
-        return target.sequence_nr
-    return BORN.get(id(tensor if target is None else target), (None, None))[1]
+    node = tensor._current_grad_fn
+    return BORN.get(id(tensor), (None, None))[1] if node is None else node.sequence_nr
 
 
 def since(tensor: Tensor) -> int:
-    """The same as a number, less than that of any level if there is none."""
-    found = birth(tensor)
-    return -1 if found is None else found
+    """Since when the memory of a tensor can be written to, as such a number, less than that of any level if it is from
+    before all. A `Lift` is a tensor from outside, as it is seen inside of `vmap`."""
+    target: Any = tensor._current_grad_fn
+    while isinstance(target, Node) and target.op == "Lift":
+        target = target.next[0]
+    owner = tensor if target is None else target
+    if isinstance(owner, Node):
+        return owner.sequence_nr
+    return ALIASES[id(owner)][1] if id(owner) in ALIASES else BORN.get(id(owner), (None, -1))[1]
 
 
 def born_with(alias: Tensor, source: Tensor) -> None:
     """Let an alias of a tensor count as made when that was."""
     owner = source if source._base is None or is_input(source._base) else source._base
-    keep(BORN, id(alias), alias, since(owner))
+    keep(ALIASES, id(alias), alias, since(owner))
 
 
 def is_input(base: Tensor) -> bool:
