@@ -7,7 +7,7 @@
 # different things. If you mix them up, you waste memory at prediction time, or half of your model silently stops
 # learning.
 #
-# Run the next cell (Shift+Enter), click the picture, then press →, and watch the ribbon above the slider.
+# Run the next cell (Shift+Enter), press **next →**, and watch the ribbon above the slider.
 
 # %% id=setup tags=opening
 import matplotlib.pyplot as plt

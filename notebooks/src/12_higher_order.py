@@ -7,7 +7,7 @@
 # derivative. That works because a backward pass is a computation too. Record it, and you can differentiate it like
 # any other.
 #
-# Run the next cell (Shift+Enter), click the picture, then press →, and watch the first gradient become part of the
+# Run the next cell (Shift+Enter), press **next →**, and watch the first gradient become part of the
 # graph.
 
 # %% id=setup tags=opening

@@ -7,7 +7,7 @@
 # lines, and PyTorch takes most of them. What becomes of the gradient of what was there before, and of what was
 # written?
 #
-# Run the next cell (Shift+Enter), click the picture, and press → until the gradients arrive.
+# Run the next cell (Shift+Enter), and press **next →** until the gradients arrive.
 
 # %% id=setup tags=opening
 import minigrad as torch
