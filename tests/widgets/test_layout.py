@@ -63,7 +63,8 @@ def test_ports_of_one_box_are_apart(data: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("next_", "side", "word"), [
-    ([None, [1, 0]], "left", "x: None"), ([[1, 0], None], "right", "x: None"), ([[1, 0], None, [2, 0]], "below", "None")])
+    ([None, [1, 0]], "left", "x: None"), ([[1, 0], None], "right", "x: None"),
+    ([[1, 0], None, [2, 0]], "below", "None")])
 def test_an_input_without_gradient_is_at_its_place(next_: list[Any], side: str, word: str) -> None:
     node: dict[str, Any] = {"name": "N", "saved": [], "outputs": [], "next": []}
     data: dict[str, Any] = {"tensors": [{"name": "x", "shape": []}], "values": [], "nodes": [
