@@ -213,7 +213,7 @@ reveal("18.5", raises(half_recorded))
 # ## One tensor, two histories
 #
 # A part of `y` is overwritten with something that was computed from `x` as well. This is the last step; go back
-# with ←.
+# with **← back**.
 #
 # - Which entries of the gradient does CopySlices send along each of its two edges?
 # - `x` is reached in two ways. What arrives by each?
