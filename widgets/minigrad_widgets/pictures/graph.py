@@ -13,7 +13,7 @@ from textwrap import wrap
 from typing import Any
 
 from minigrad.trace.format import Names, brief, broken, piled
-from minigrad_widgets.graph.geometry import HEIGHT, Point, Wire, fits, labels, width_of, wires
+from minigrad_widgets.graph.geometry import HEIGHT, Point, Wire, fits, held_by, labels, width_of, wires, word_of
 from minigrad_widgets.graph.labels import LINK_GAP, LINK_LETTER, Spot, label_spots, link_spots
 from minigrad_widgets.graph.links import Link, bow, links
 from minigrad_widgets.pictures.sketch import INK, SOFT, Look, Sketch
@@ -118,7 +118,7 @@ class _Drawing:
         if wire.node not in self.boxes:
             return
         if wire.to is None:
-            self.stub(*wire.start)
+            self.stub(wire)
         elif wire.to in self.boxes and self.passes(wire.points):
             flowed = wire.key in self.frame["edges"]
             lost = flowed and broken(self.words.value(self.frame["edges"][wire.key]))
@@ -163,10 +163,13 @@ class _Drawing:
         own = [tensor for tensor in made if now.get(tensor, node) == node]
         return max([self.frame["versions"].get(tensor, 0) for tensor in own], default=0), bool(made and not own)
 
-    def stub(self, x: float, y: float) -> None:
+    def stub(self, wire: Wire) -> None:
+        (x, y), below = wire.start, wire.side == "below"
         self.sketch.line([(x, y), (x, y + 12)], Look(LINE, dash=(1, 1.65)))
         self.sketch.line([(x - 5, y + 12), (x + 5, y + 12)], Look(LINE))
-        self.label(x + 8, y + 12, "None", SOFT, 7)
+        at = 0 if below else -8 if wire.side == "left" else 8
+        self.label(x + at, y + (23 if below else 12), word_of(self.data, wire), SOFT, 7,
+                   align={"below": "center", "left": "right"}.get(wire.side, "left"))
 
     def node(self, node: int) -> None:
         x, y, width = self.boxes[node]
@@ -200,7 +203,8 @@ class _Drawing:
         self.sketch.text(x + width / 2 - 12, y + 10, said, BROKEN if lost and style.face != style.edge else soft, 7.5,
                          bold=True, align="right")
         if version:
-            told = self.sketch.text(left, y - HEIGHT / 2, f"v{version}", VERSION, 7, bold=True, align="center", order=6)
+            told = self.sketch.text(left + 15, y - HEIGHT / 2, f"v{version}", VERSION, 7, bold=True, align="center",
+                                    order=6)
             self.sketch.pill(told, Look(VERSION, "#ffffff"), 0.2, 0.7, 5.5)
         if leaf:
             self.tray(node, x, y + HEIGHT / 2 + 12)
@@ -235,7 +239,7 @@ class _Drawing:
 
     def marks(self, node: int, right: float, top: float, color: str) -> None:
         state = self.frame["saved"].get(node)
-        for at in range(min(4, len(self.data["nodes"][node]["saved"])) if state else 0):
+        for at in range(min(4, held_by(self.data, node)) if state else 0):
             look = Look(color, color if state == "held" else None)
             self.sketch.box(right - 16.5 - at * 11, top + 11.5, 7, 7, 0, look, 4)
         pending = self.frame["pending"].get(node)

@@ -2,9 +2,9 @@
 import { html, mark, svg, write } from "../page/dom";
 import { brief, broken, nodeName, valueOf, sizeOf } from "../trace/format";
 import { arrange } from "../layout/arrange";
-import { Annotations, paintBadge, Lights, coveredBy, fits, legend, savedMarks, stub, zoomButtons, TrayParts, type Annotation } from "./parts";
+import { Annotations, paintBadge, Lights, coveredBy, fits, heldBy, legend, savedMarks, stub, zoomButtons, TrayParts, type Annotation } from "./parts";
 import { Finder, foldedAt, Levels, middleOf } from "./controls";
-import { fitting, inColumns, type Columns } from "../layout/columns";
+import { fitting, inColumns, tightened, tightness, type Columns } from "../layout/columns";
 import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Outlook, type Point, type Wire } from "../layout/geometry";
 import { gradientWidths, labelSpots, type Spot } from "../layout/labels";
 import { chain, failureAt, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
@@ -67,7 +67,7 @@ export class GraphPane {
   readonly viewport: Viewport;
   /** The elements on top of the drawing, and the strip below it. */
   readonly tools = html("div", { class: "mg-tools" });
-  readonly strip = html("div", { class: "mg-strip" }, legend());
+  readonly strip = html("div", { class: "mg-strip" });
   /** Called when the set of boxes has changed. */
   onBuild: () => void = () => undefined;
   readonly #culling = new Culling();
@@ -77,6 +77,8 @@ export class GraphPane {
   groups: Groups;  // what stands in the graph now
   #drawing: Drawing;
   #columns: Columns = [1, false];
+  /** How close to each other the layers are, as a share of their distance: a low window shows more of them. */
+  #tight = 1;
   #brief = false;
   /** The size of the letters on a map, in its own pixels: they are 11 on the screen. */
   #letters = 11;
@@ -108,6 +110,7 @@ export class GraphPane {
     this.#widths = gradientWidths(trace);
     this.groups = new Groups(trace, new Set(folded ?? trace.folded));
     this.#drawing = draw(this.groups, this.#laidOut());
+    this.strip.append(legend(trace));
     const group = svg("g", { class: "mg-world" }, ...this.#layers);
     const label = "the graph; arrow up and down walk along it, Enter chooses a node, minus folds its module, plus unfolds it";
     this.frame = svg("svg", { class: "mg-svg", role: "group", tabindex: 0, "aria-label": label }, group);
@@ -145,9 +148,11 @@ export class GraphPane {
     const layout = this.#laidOut();
     this.viewport.isMap = this.groups.folded.size > 0;
     const columns = fitting(layout, this.groups, this.viewport.room);
-    if (!always && String(columns) === String(this.#columns)) return false;
-    this.#columns = columns;
-    this.#drawing = draw(this.groups, inColumns(layout, this.groups, columns));
+    const tight = this.viewport.sized && !this.viewport.isMap ? tightness(layout, this.viewport.room[1]) : 1;
+    if (!always && String(columns) === String(this.#columns) && tight === this.#tight) return false;
+    [this.#columns, this.#tight] = [columns, tight];
+    this.viewport.high = columns[0] > 1 ? null : layout.size[1];
+    this.#drawing = draw(this.groups, inColumns(tightened(layout, tight), this.groups, columns));
     this.#build();
     return true;
   }
@@ -201,7 +206,7 @@ export class GraphPane {
     const beside = tieSpots(this.#ties, this.#drawing);
     for (const [wire, spot] of labelSpots(this.#drawing, this.#widths, tieRegions(beside))) this.#addWire(wire, spot, wires, texts);
     for (const each of this.#drawing.stubs) {
-      const drawn = stub(each.at);
+      const drawn = stub(each);
       wires.append(drawn);
       this.#leaves(Number.parseInt(each.key, 10), drawn);
     }
@@ -279,7 +284,9 @@ export class GraphPane {
   }
 
   #outlook(id: Maybe): Outlook {
-    return outlook(this.#drawing, id === null ? null : (this.groups.owner[id] ?? id));
+    const scene = this.#scene;
+    const drawn = (box: BoxId): boolean => scene === null || (this.groups.members.get(box) ?? []).some((node) => scene.state(node).known);
+    return outlook(this.#drawing, id === null ? null : (this.groups.owner[id] ?? id), drawn);
   }
 
   reveal(id: number): void {
@@ -354,7 +361,7 @@ export class GraphPane {
     const title = svg("text", { class: "mg-title", x: left + 32, y: -3 });
     const word = svg("text", { class: "mg-word", x: box.width / 2 - 12, y: 14, "text-anchor": "end" });
     const badge = svg("g", { class: "mg-badge", transform: `translate(${box.width / 2 + BEYOND}, ${top})` });
-    const version = svg("g", { class: "mg-version", transform: `translate(${left - 12}, ${top})` });
+    const version = svg("g", { class: "mg-version", transform: `translate(${left + 3}, ${top})` });
     const failed = failureAt(this.groups, id);
     const row = this.viewport.isMap && !leaf && !failed ? this.#rows.of(id) : null;
     const caption = svg("text", { class: "mg-caption", x: left + 32, y: row ? 4.4 : 14 }, box.caption);
@@ -377,7 +384,7 @@ export class GraphPane {
     if (row) group.classList.add("mg-measured");
     if (row) group.append(svg("title", {}, inWords(row)));
     if (failed) mark(group, "data-failed", failed.within ? "within" : "after");
-    const saved = savedMarks(this.trace.nodes[id]?.saved.length ?? 0, box.width);
+    const saved = savedMarks(heldBy(this.trace, id), box.width);
     if (saved) group.append(saved);
     const tray = leaf ? new TrayParts(HEIGHT / 2 + 3) : null;
     if (tray) group.append(tray.element);

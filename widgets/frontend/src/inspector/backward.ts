@@ -82,7 +82,21 @@ export class BackwardLens implements Lens {
 
   get counter(): string {
     if (this.#told) return `${this.position + 1} / ${this.#told.length}`;
-    return `${Math.max(0, this.step)} / ${this.steps.at(-1) ?? 0}`;
+    return this.#at.join(" / ");
+  }
+
+  /** Which step it is, and of how many: of the forward pass those of this lens, else those of the recording. */
+  get #at(): [step: number, of: number] {
+    if (this.name === "forward" && this.steps.length > 0) return [this.position + 1, this.steps.length];
+    return [Math.max(0, this.step), this.steps.at(-1) ?? 0];
+  }
+
+  /** In the forward pass, which operation it is: some steps only say what one saved, or that a mode was switched. */
+  get #operation(): string {
+    if (this.name !== "forward") return "";
+    const ran = this.steps.filter((step) => this.trace.events[step]?.kind === "forward");
+    const now = ran.filter((step) => step <= this.step).length;
+    return ran.length < this.steps.length && now > 0 ? `, operation ${now} of ${ran.length}` : "";
   }
 
   /** The steps of the lens "values", with their sentences. */
@@ -95,7 +109,7 @@ export class BackwardLens implements Lens {
     if (this.#told) return `step ${this.position + 1} of ${this.#told.length}: ${this.#told[this.position]?.[1] ?? ""}`;
     if (!event && this.trace.events.length === 0) return nothing(this.trace);
     if (!event) return this.name === "forward" ? "no op was recorded: there is no forward pass to step through" : "nothing yet";
-    return `step ${this.step} of ${this.steps.at(-1) ?? 0}: ${describe(this.trace, event)}`;
+    return `step ${this.#at.join(" of ")}${this.#operation}: ${describe(this.trace, event)}`;
   }
 
   /** The tensors of an event that names no node. */
