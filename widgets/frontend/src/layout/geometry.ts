@@ -1,5 +1,6 @@
 /** The geometry of the drawing: sizes of boxes, ports on them, curves between them. Pure numbers, no page. */
 import { shape } from "../trace/format";
+import { framesOf, outside, type Frame } from "./frames";
 import { boxTitle, failureAt, scopeOf, type BoxId, type Groups } from "../trace/groups";
 import type { Layout, Maybe } from "../trace/types";
 
@@ -51,6 +52,7 @@ export interface Drawing {
   boxes: Map<BoxId, Box>;
   wires: Wire[];
   stubs: Stub[];
+  frames: Frame[];
   size: Point;
 }
 
@@ -190,7 +192,7 @@ export function draw(groups: Groups, layout: Layout | null): Drawing {
     width = Math.max(width, box.x + box.width / 2);
     height = Math.max(height, box.y + HEIGHT / 2);
   }
-  return { boxes, wires, stubs, size: [width, height] };
+  return { boxes, wires, stubs, frames: framesOf(groups, boxes), size: [width, height] };
 }
 
 /** How far a segment turns below its ends, the first of an edge, or above them, if both are equally high. */
@@ -236,16 +238,24 @@ export function along(points: readonly Point[], end: number, t: number): Point {
 /** The first view: the whole if it is legible, else a part of it, else as much as fits around a point. */
 export interface Outlook {
   size: Point;
+  /** What frames cover, which may stand out of the drawing. */
+  over: Region | null;
   part: Region;
   point: Point;
 }
 
 /** The view of a box: what it is connected with. Without a box it is the whole, from the top. */
-export function outlook({ boxes, wires, size }: Drawing, box: BoxId | null): Outlook {
+export function outlook({ boxes, wires, frames, size }: Drawing, box: BoxId | null): Outlook {
   const near = box === null ? null : connected(box, wires);
   const part = covered([...boxes].flatMap(([id, each]) => (near === null || near.has(id) ? [each] : [])));
+  const over = frames.map(outside).reduce<Region | null>((all, each) => (all ? both(all, each) : each), null);
   const at = box === null ? undefined : boxes.get(box);
-  return { size, part, point: at ? [at.x, at.y] : top(boxes) };
+  return { size, over, part: near === null && over ? both(part, over) : part, point: at ? [at.x, at.y] : top(boxes) };
+}
+
+/** The smallest region around two. */
+export function both(a: Region, b: Region): Region {
+  return { left: Math.min(a.left, b.left), top: Math.min(a.top, b.top), right: Math.max(a.right, b.right), bottom: Math.max(a.bottom, b.bottom) };
 }
 
 /** The centre of the highest box. */
