@@ -118,19 +118,13 @@ class Observer:
             seen.look_at_names(frame)
         reader, metas = Reader(inputs, seen), metas_of(outputs)
         call = reader.call(caller, metas)
-        if node is None and self.seen.moving.intersection(operands):
-            self.log.append(("record", at, self.depth + 1, op, *seen.passing(self.moved_by or op, operands, outputs),
-                             None, None, call, reader.reads))
-        elif node is None:
-            self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=operands,
-                           outputs=tuple([seen.output(t) for t in outputs]), expressions=call, reads=reader.reads)
+        if node is None:
+            self.unrecorded(op, at, operands, outputs, call, reader.reads)
         else:
             number = seen.numbers.get
-            targets = tuple([n if (n := number(id(target))) is not None or target is None else seen.node(target)
-                             for target in node.next]) if not seen.stood else ()
-            output_nrs = node.output_nrs()
-            if seen.stood:
-                targets, output_nrs = seen.edges(node)
+            targets, output_nrs = seen.edges(node) if seen.stood else (tuple([
+                n if (n := number(id(target))) is not None or target is None else seen.node(target)
+                for target in node.next]), node.output_nrs())
             index = number(id(node))  # already known if a pack hook has read the result
             if index is None:
                 index = seen.new_node(node)
@@ -147,6 +141,17 @@ class Observer:
         if seen.unnamed:
             seen.name_leaves()
         seen.at = outer
+
+    def unrecorded(self, op: str, at: Any, operands: tuple[int, ...], outputs: Sequence[Any], call: Any,
+                   reads: Sequence[int]) -> None:
+        """An op left no node; in forward mode it has a box all the same, if a tangent went through it."""
+        seen = self.seen
+        if seen.moving.intersection(operands):
+            self.log.append(("record", at, self.depth + 1, op, *seen.passing(self.moved_by or op, operands, outputs),
+                             None, None, call, reads))
+        else:
+            self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=operands,
+                           outputs=tuple([seen.output(t) for t in outputs]), expressions=call, reads=reads)
 
     def read(self, tensor: Any) -> None:
         """The program has read a tensor's values, in this thread: they may decide what no op of the trace shows."""

@@ -18,7 +18,7 @@ __all__ = ["NODES", "PARTS", "SENTENCES", "TENSORS", "TERMS", "UNKNOWN", "VALUES
 
 SENTENCES = {
     "forward": "{op}([inputs|{inputs}]) [inplace|writes to|makes] {results}"
-               "[kept|; recorded as {kept}][passed|; {passed} passes the tangent on, and is not kept]"
+               "[kept|; recorded as {node}][passed|; {node} passes the tangent on, and is not kept]"
                "[node||; no node is recorded]"
                "[rebased|; {rebased}]",
     "save": "{node} saves {saved}",
@@ -50,7 +50,7 @@ SENTENCES = {
 }
 UNKNOWN = "{kind}: an event of a kind that this version does not know"
 
-NODES = ("node", "to", "before", "after", "kept", "passed")
+NODES = ("node", "to", "before", "after")
 TENSORS = ("tensor", "base", "inputs")
 VALUES = ("gradient", "sum", "grad", "value", "result", "tangent")
 TERMS = {"tensor": "a hook of its tensor runs", "retain_grad": "retain_grad keeps the gradient",
@@ -86,7 +86,7 @@ def derived(names: Names, event: Mapping[str, Any]) -> dict[str, Any]:
             first = (None, node)  # a first node is the one that was recorded
             rebased = [row for row in event.get("rebased", ()) if tuple(row[1:]) != first]
             return {"inplace": inplace, "results": results, "rebased": rebased,
-                    "kept": None if passing else node, "passed": node if passing else None}
+                    "kept": node is not None and not passing, "passed": passing}
         case "save":
             return {"saved": names.data["nodes"][event["node"]]["saved"]}
         case "hook":

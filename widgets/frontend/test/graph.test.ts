@@ -93,7 +93,7 @@ function islands(apart: number): Drawing {
     return { key: `${from}:0`, keys: [`${from}:0`], from, index: 0, to, output_nr: 0, points };
   };
   const boxes = new Map([[0, box(100, 40)], [1, box(100, 160)], [2, box(apart, 40)], [3, box(apart, 160)]]);
-  return { boxes, wires: [wire(0, 1, 100, 100), wire(2, 3, apart, apart)], stubs: [], frames: [], size: [apart + 60, 200] };
+  return { boxes, wires: [wire(0, 1, 100, 100), wire(2, 3, apart, apart)], stubs: [], size: [apart + 60, 200] };
 }
 
 /** The middle of the room for the drawing: of a view 640 pixels wide, with 44 kept free above it and 9 below. */
@@ -171,7 +171,7 @@ describe("the labels of links", () => {
     const box = (x: number, y: number): Box => ({ x, y, width: 140, title: "", caption: "" });
     const boxes = new Map([[0, box(0, 0)], [1, box(0, 300)], [2, box(125, 150)], [3, box(0, 10)]]);
     const tie = (from: number): Tie => ({ kind: "rebased", from, to: 1, tensor: 0, label: "was x’s" });
-    const spots = tieSpots([tie(0), tie(3)], { boxes, wires: [], stubs: [], frames: [], size: [400, 400] });
+    const spots = tieSpots([tie(0), tie(3)], { boxes, wires: [], stubs: [], size: [400, 400] });
     const covered = tieRegions(spots);
     const regions = [...[...boxes.values()].map(({ x, y }) => ({ left: x - 70, right: x + 70, top: y - 23, bottom: y + 23 })), ...covered];
     expect(covered).toHaveLength(2);

@@ -1,6 +1,6 @@
 /** Forward mode: tangents go up the edges, both products of a Jacobian, and frames around what transforms run. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { framesOf, widen } from "../src/layout/frames";
+import { framesOf, outside, widen } from "../src/layout/frames";
 import { draw, outlook } from "../src/layout/geometry";
 import { Groups } from "../src/trace/groups";
 import { render } from "../src/index";
@@ -74,8 +74,11 @@ describe("frames", () => {
     const trace = framed(["vmap ×2"]);
     const groups = new Groups(trace);
     const drawing = draw(groups, trace.layout);
-    const [frame] = drawing.frames;
-    expect(outlook(drawing, null).over?.top).toBeLessThan(frame!.region.top);
+    const frames = framesOf(groups, drawing.boxes);
+    const [frame] = frames;
+    const { over, part } = outlook(drawing, null, outside(frames));
+    expect(over?.top).toBeLessThan(frame!.region.top);
+    expect(part.top).toBe(over?.top);
     widen(frame!, { left: -500, right: 0, top: 0, bottom: 0 });
     expect(frame!.region.left).toBeLessThan(-500);
   });

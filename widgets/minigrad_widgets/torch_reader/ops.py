@@ -101,8 +101,6 @@ class Ops:
     def run(self, op: Once, facts: Facts, at: Any, depth: int) -> Any:
         """Run an op that will be reported, and note what is known about it now."""
         args, kwargs, name, seen = op.args, op.kwargs, facts.name, self.seen
-        if self.moving:
-            self.tell_tangents()
         operands = tensors_in((*args, *kwargs.values()) if kwargs else args)
         if any_jagged(operands):
             return op()

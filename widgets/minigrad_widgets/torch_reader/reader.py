@@ -228,6 +228,8 @@ class Reader:
             if self.passes.running:
                 self.passes.leave_broken(PRIVATE.running_pass())
                 self.seen.several = self.seen.several or get_ident() in self.listening
+            if self.ops.moving:
+                self.ops.tell_tangents()
             return self.ops.run(op, facts, look.at, self.depth + 1)
         if code is PRIVATE.pack:
             if len(look.calls) > len(self.open):  # nothing has run in this call yet, and maybe nothing will

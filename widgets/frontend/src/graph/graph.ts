@@ -12,7 +12,7 @@ import { RAISED, STYLES, together, type NodeLook, type Scene } from "./look";
 import { tieParts, tieRegions, tieSpots } from "./links";
 import { inLines, inWords, Rows, type Measure, type Row } from "../trace/rows";
 import type { Layout, Maybe, Tie, Trace } from "../trace/types";
-import { cardsBehind, widen } from "../layout/frames";
+import { cardsBehind, framesOf, outside, widen, type Frame } from "../layout/frames";
 import { Places, turnedScope } from "./move";
 import { Culling, Minimap, Viewport } from "./viewport";
 
@@ -72,7 +72,8 @@ export class GraphPane {
   onBuild: () => void = () => undefined;
   readonly #culling = new Culling();
   readonly #layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
-  readonly #frames = svg("g", { class: "mg-frames" });
+  readonly #framed = svg("g", { class: "mg-frames" });
+  #frames: Frame[] = [];
   readonly levels: Levels;
   readonly #map: Minimap;
   groups: Groups;  // what stands in the graph now
@@ -109,7 +110,7 @@ export class GraphPane {
     this.#widths = gradientWidths(trace);
     this.groups = new Groups(trace, new Set(folded ?? trace.folded));
     this.#drawing = draw(this.groups, this.#laidOut());
-    const group = svg("g", { class: "mg-world" }, this.#frames, ...this.#layers);
+    const group = svg("g", { class: "mg-world" }, this.#framed, ...this.#layers);
     const label = "the graph; arrow up and down walk along it, Enter chooses a node, minus folds its module, plus unfolds it";
     this.frame = svg("svg", { class: "mg-svg", role: "group", tabindex: 0, "aria-label": label }, group);
     this.viewport = new Viewport(this.frame, group, outlook(this.#drawing, null));
@@ -199,11 +200,12 @@ export class GraphPane {
     for (const layer of this.#layers) layer.replaceChildren();
     for (const table of [this.#nodes, this.#edges, this.#leaving, this.#tied, this.#marked, this.#culling]) table.clear();
     const beside = tieSpots(this.#ties, this.#drawing);
+    this.#frames = framesOf(this.groups, this.#drawing.boxes);
     for (const [wire, spot] of labelSpots(this.#drawing, this.#widths, tieRegions(beside))) {
       this.#addWire(wire, spot, wires, texts);
-      for (const each of this.#drawing.frames) if (each.ids.has(wire.from) && each.ids.has(wire.to ?? wire.from)) widen(each, regionOf(spot, this.#widths(wire)));
+      for (const each of this.#frames) if (each.ids.has(wire.from) && each.ids.has(wire.to ?? wire.from)) widen(each, regionOf(spot, this.#widths(wire)));
     }
-    this.#frames.replaceChildren(...this.#drawing.frames.map((each) => frameParts(each)));
+    this.#framed.replaceChildren(...this.#frames.map((each) => frameParts(each)));
     for (const each of this.#drawing.stubs) {
       const drawn = stub(each.at);
       wires.append(drawn);
@@ -283,7 +285,7 @@ export class GraphPane {
   }
 
   #outlook(id: Maybe): Outlook {
-    return outlook(this.#drawing, id === null ? null : (this.groups.owner[id] ?? id));
+    return outlook(this.#drawing, id === null ? null : (this.groups.owner[id] ?? id), outside(this.#frames));
   }
 
   reveal(id: number): void {

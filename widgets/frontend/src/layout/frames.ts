@@ -1,6 +1,6 @@
 /** Frames around what transforms of functions run: `grad`, `jvp`, and `vmap` as a stack of cards, one for each example. */
 import { chain, isTransform, scopeOf, type BoxId, type Groups } from "../trace/groups";
-import type { Box, Region } from "./geometry";
+import { both, type Box, type Region } from "./geometry";
 
 export interface Frame {
   /** The transforms that run the same boxes, the outermost first. */
@@ -47,8 +47,11 @@ export function framesOf({ trace, members }: Groups, boxes: ReadonlyMap<BoxId, B
   });
 }
 
-/** What a frame covers, with its cards. */
-export const outside = ({ region, behind }: Frame): Region => ({ ...region, top: region.top - CARD * behind, right: region.right + CARD * behind });
+/** What all frames cover, with their cards; null if there are none. */
+export function outside(frames: readonly Frame[]): Region | null {
+  const regions = frames.map(({ region, behind }) => ({ ...region, top: region.top - CARD * behind, right: region.right + CARD * behind }));
+  return regions.reduce<Region | null>((all, each) => (all ? both(all, each) : each), null);
+}
 
 /** Makes a frame as wide as a label inside it needs. */
 export function widen({ region }: Frame, { left, right }: Region): void {

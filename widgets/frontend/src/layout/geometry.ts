@@ -1,6 +1,5 @@
 /** The geometry of the drawing: sizes of boxes, ports on them, curves between them. Pure numbers, no page. */
 import { shape } from "../trace/format";
-import { framesOf, outside, type Frame } from "./frames";
 import { boxTitle, failureAt, scopeOf, type BoxId, type Groups } from "../trace/groups";
 import type { Layout, Maybe } from "../trace/types";
 
@@ -52,7 +51,6 @@ export interface Drawing {
   boxes: Map<BoxId, Box>;
   wires: Wire[];
   stubs: Stub[];
-  frames: Frame[];
   size: Point;
 }
 
@@ -192,7 +190,7 @@ export function draw(groups: Groups, layout: Layout | null): Drawing {
     width = Math.max(width, box.x + box.width / 2);
     height = Math.max(height, box.y + HEIGHT / 2);
   }
-  return { boxes, wires, stubs, frames: framesOf(groups, boxes), size: [width, height] };
+  return { boxes, wires, stubs, size: [width, height] };
 }
 
 /** How far a segment turns below its ends, the first of an edge, or above them, if both are equally high. */
@@ -245,10 +243,9 @@ export interface Outlook {
 }
 
 /** The view of a box: what it is connected with. Without a box it is the whole, from the top. */
-export function outlook({ boxes, wires, frames, size }: Drawing, box: BoxId | null): Outlook {
+export function outlook({ boxes, wires, size }: Drawing, box: BoxId | null, over: Region | null = null): Outlook {
   const near = box === null ? null : connected(box, wires);
   const part = covered([...boxes].flatMap(([id, each]) => (near === null || near.has(id) ? [each] : [])));
-  const over = frames.map(outside).reduce<Region | null>((all, each) => (all ? both(all, each) : each), null);
   const at = box === null ? undefined : boxes.get(box);
   return { size, over, part: near === null && over ? both(part, over) : part, point: at ? [at.x, at.y] : top(boxes) };
 }

@@ -17,7 +17,7 @@ function derived(trace: Trace, event: TraceEvent): Fields {
       const results = event.outputs.map((id, at) => (inplace ? [id, null, null, null] : [id, trace.tensors[id]?.base ?? null, trace.tensors[id]?.value, moves[at]]));
       const passing = event.node !== null && !inplace && event.outputs.some((id, at) => moves[at] !== null && trace.tensors[id]?.node === null);
       const rebased = (event.rebased ?? []).filter(([, before, after]) => before !== null || after !== event.node);
-      return { inplace, results, rebased, kept: passing ? null : event.node, passed: passing ? event.node : null };
+      return { inplace, results, rebased, kept: event.node !== null && !passing, passed: passing };
     }
     case "save":
       return { saved: trace.nodes[event.node]?.saved };

@@ -1,6 +1,6 @@
 /** What each kind of event says, made of minigrad/trace/sentences.py by `python -m tests.trace_page`. */
 export const SENTENCES: Readonly<Record<string, string>> = {
-  forward: "{op}([inputs|{inputs}]) [inplace|writes to|makes] {results}[kept|; recorded as {kept}][passed|; {passed} passes the tangent on, and is not kept][node||; no node is recorded][rebased|; {rebased}]",
+  forward: "{op}([inputs|{inputs}]) [inplace|writes to|makes] {results}[kept|; recorded as {node}][passed|; {node} passes the tangent on, and is not kept][node||; no node is recorded][rebased|; {rebased}]",
   save: "{node} saves {saved}",
   version: "{tensor} is changed in place: version {version}[value|, now {value}]",
   grad: "{tensor}.grad is now {grad}",
@@ -40,7 +40,7 @@ export const PARTS: Readonly<Record<string, readonly [readonly string[], string]
   saved: [["name", "tensor", "value"], "{name}[value| = {value}]"],
   roots: [["node", "output_nr", "value"], "{node} with {value}"],
 };
-export const NODES: readonly string[] = ["node", "to", "before", "after", "kept", "passed"];
+export const NODES: readonly string[] = ["node", "to", "before", "after"];
 export const TENSORS: readonly string[] = ["tensor", "base", "inputs"];
 export const VALUES: readonly string[] = ["gradient", "sum", "grad", "value", "result", "tangent"];
 /** How expressions are written, made of minigrad/trace/expression.py. */
