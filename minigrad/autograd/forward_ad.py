@@ -221,11 +221,13 @@ def carrying(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..
             op = args[0] if cls is None else cls
             rule = rule_of(op)
             if rule == "op":
-                return moved_itself(functools.partial(carry, **options), args, tangents, levels)
+                return moved_itself(named(op, functools.partial(carry, **options)), args, tangents, levels)
             if rule == "product":
-                result = carry(*args, **options)
-                levels[-1].set(result, moved_product(functools.partial(carry, **options), args, tangents,
-                                                     PRODUCTS[op.__name__]))
+                call = functools.partial(carry, **options)
+                result = named(op, call)(*args)
+                with unseen() as made:
+                    made.append(moved_product(call, args, tangents, PRODUCTS[op.__name__]))
+                levels[-1].set(result, made[0])
                 return result
             return Push(carry, (args, options), tangents, levels).results()
         finally:
@@ -237,11 +239,44 @@ def carrying(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..
 CARRYING = Lingering(carrying)
 
 
+@contextmanager
+def unseen() -> Iterator[list[Any]]:
+    """A block that computes tangents, which a recorder takes no notice of: it shows where a tangent arrives, not the
+    ops that bring it there. It is told of the list of results."""
+    observer, LOCAL.observer = LOCAL.observer, None
+    made: list[Any] = []
+    try:
+        yield made
+    finally:
+        LOCAL.observer = observer
+        for each in made if observer is not None else ():
+            if each is not None:
+                observer.created(each)
+
+
+def named(op: Any, call: Callable[..., Any]) -> Callable[..., Any]:
+    """A call that tells a recorder which class of nodes it is of, even if it leaves no node."""
+    observer = LOCAL.observer
+    if observer is None:
+        return call
+
+    def run(*args: Any) -> Any:
+        before, observer.moved_by = observer.moved_by, op.__name__
+        try:
+            return call(*args)
+        finally:
+            observer.moved_by = before
+
+    return run
+
+
 def moved_itself(call: Callable[..., Any], args: tuple[Any, ...], tangents: dict[int, Tensor],
                  levels: tuple[Tangents, ...]) -> Any:
     """Run a linear op on its arguments and on their tangents: zeros for a tensor without one."""
     result = call(*args)
-    moved = call(*replaced(args, lambda each: tangents[id(each)] if id(each) in tangents else zeros_like(each)))
+    with unseen() as made:
+        moved = call(*replaced(args, lambda each: tangents[id(each)] if id(each) in tangents else zeros_like(each)))
+        made += tensors_in(moved)
     for each, tangent in zip(tensors_in(result), tensors_in(moved), strict=True):
         if each.array.dtype.kind == "f" and id(each) not in tangents:
             levels[-1].set(each, tangent)
@@ -298,6 +333,8 @@ class Push:
         for level in self.levels:
             if (tangent := level.get(dual)) is not None:
                 level.set(stand_in, tangent)
+        if LOCAL.observer is not None:
+            LOCAL.observer.stands_in(stand_in, dual, self.recorded)
         return stand_in
 
     def results(self) -> Any:
@@ -311,7 +348,8 @@ class Push:
             options = {name: replaced(value, given) for name, value in self.options.items()}
             found = self.call(*replaced(self.args, given), **options)
             results = [each for each in tensors_in(found) if id(each) not in back]
-            pushed = [self.pushed(each) if each._current_grad_fn is not None else None for each in results]
+            with unseen() as pushed:
+                pushed += [self.pushed(each) if each._current_grad_fn is not None else None for each in results]
         for each, tangent in zip(results, pushed, strict=True):
             self.restore(each)
             if tangent is not None:
@@ -379,6 +417,8 @@ class Push:
             return
         if not self.recorded:
             result._grad_fn, result._requires_grad, result._output_nr = None, False, 0
+            if LOCAL.observer is not None:
+                LOCAL.observer.dropped(result)
             if result._extras is not None and result._extras.view is not None:
                 result._extras.view.grad_fn = None
             return
@@ -560,6 +600,8 @@ class AllLevels:
         STATE.levels = STATE.levels[:-1]
         CARRYING.need(-1)
         cls.update()
+        if LOCAL.observer is not None and not STATE.levels:
+            LOCAL.observer.at_rest()
 
     @classmethod
     def update(cls) -> None:

@@ -1,5 +1,6 @@
 /** Small parts of the drawing that never change once they exist. */
 import { html, svg, mark, write } from "../page/dom";
+import { CARD, type Frame } from "../layout/frames";
 import { HEIGHT, type Box, type Point, type Drawing, type Stub } from "../layout/geometry";
 import type { Viewport } from "./viewport";
 import type { Tray } from "./look";
@@ -74,6 +75,15 @@ export function coveredBy(tools: HTMLElement): number {
   const { left, width } = tools.getBoundingClientRect();
   const ends = [...tools.querySelectorAll("details[open] > :not(summary)")].map((each) => each.getBoundingClientRect().right - left);
   return Math.max(0, ...ends.filter((end) => end <= width * (2 / 3)));
+}
+
+/** The frame of a transform, with the cards of a stack behind it. */
+export function frameParts({ title, region, behind }: Frame): SVGGElement {
+  const { left, top } = region;
+  const size = { x: left, y: top, width: region.right - left, height: region.bottom - top, rx: 10 };
+  const cards = Array.from({ length: behind }, (_, at) => svg("rect", { class: "mg-frame", ...size, x: left + CARD * (behind - at), y: top - CARD * (behind - at) }));
+  const label = svg("text", { class: "mg-frame-title", x: left + 10, y: top + 16 }, title);
+  return svg("g", { role: "img", "aria-label": `what ${title} runs`, "data-transform": title }, ...cards, svg("rect", { class: "mg-frame", ...size }), label);
 }
 
 // ---- A badge next to a box: a short text in a rounded frame.

@@ -1,5 +1,5 @@
 /** Panning and zooming of the graph pane: one transform on one group. */
-import { HEIGHT, type Point, type Region, type Box, type Outlook } from "../layout/geometry";
+import { both, HEIGHT, type Point, type Region, type Box, type Outlook } from "../layout/geometry";
 import { mark, svg } from "../page/dom";
 
 const FAR = 0.42;
@@ -158,7 +158,8 @@ export class Viewport {
 
   /** The height that a pane needs to show all of a drawing at its own size, in pixels. */
   get need(): number {
-    return (this.high ?? this.outlook.size[1]) + this.#edges;
+    const closer = this.high === null ? 0 : this.high - this.outlook.size[1];
+    return this.#all.bottom - this.#all.top + closer + this.#edges;
   }
 
   /** The height that is left free above and below the drawing. */
@@ -173,7 +174,8 @@ export class Viewport {
 
   get #all(): Region {
     const [right, bottom] = this.outlook.size;
-    return { left: 0, top: 0, right, bottom };
+    const all = { left: 0, top: 0, right, bottom };
+    return this.outlook.over ? both(all, this.outlook.over) : all;
   }
 
   /** The scale at which all of a region is in view. */

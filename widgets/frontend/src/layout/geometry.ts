@@ -262,6 +262,8 @@ export function along(points: readonly Point[], end: number, t: number): Point {
 /** The first view: the whole if it is legible, else a part of it, else as much as fits around a point. */
 export interface Outlook {
   size: Point;
+  /** What frames cover, which may stand out of the drawing. */
+  over: Region | null;
   part: Region;
   point: Point;
   /** What of it is drawn at this step, if that is not all: it is in the middle until something beyond the view is drawn. */
@@ -269,12 +271,23 @@ export interface Outlook {
 }
 
 /** The view of a box: what it is connected with. Without a box it is the whole, from the top. */
-export function outlook({ boxes, wires, size }: Drawing, box: BoxId | null, drawn: (id: BoxId) => boolean = () => true): Outlook {
+export function outlook({ boxes, wires, size }: Drawing, box: BoxId | null, drawn: (id: BoxId) => boolean = () => true, over: Region | null = null): Outlook {
   const near = box === null ? null : connected(box, wires);
   const part = covered([...boxes].flatMap(([id, each]) => (near === null || near.has(id) ? [each] : [])));
   const at = box === null ? undefined : boxes.get(box);
   const now = [...boxes].flatMap(([id, each]) => (drawn(id) ? [each] : []));
-  return { size, part, point: at ? [at.x, at.y] : top(boxes), now: now.length > 0 && now.length < boxes.size ? covered(now) : undefined };
+  return {
+    size,
+    over,
+    part: near === null && over ? both(part, over) : part,
+    point: at ? [at.x, at.y] : top(boxes),
+    now: now.length > 0 && now.length < boxes.size ? covered(now) : undefined,
+  };
+}
+
+/** The smallest region around two. */
+export function both(a: Region, b: Region): Region {
+  return { left: Math.min(a.left, b.left), top: Math.min(a.top, b.top), right: Math.max(a.right, b.right), bottom: Math.max(a.bottom, b.bottom) };
 }
 
 /** The centre of the highest box. */

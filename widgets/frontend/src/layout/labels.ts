@@ -103,12 +103,17 @@ function* choices({ points, left = false }: Wire): Generator<Spot> {
 
 const beside = ([x, y]: Point, left: boolean): Spot => ({ x: left ? x - GAP : x + GAP, y, left });
 
-/** The width of the longest gradient in the trace for each wire. */
+/** The width of the longest gradient in the trace for each wire, and of its tangent. */
 export function gradientWidths(trace: Trace): (wire: Wire) => number {
   const flows = new Map<string, Maybe[]>();
   for (const event of trace.events) {
     if (event.kind === "flow") push(flows, `${event.node}:${event.index}`, event.gradient);
   }
   const length = (value: Maybe): number => brief(valueOf(trace, value)).length;
-  return ({ keys }) => Math.max(SHORTEST, ...keys.flatMap((key) => flows.get(key) ?? []).map((value) => LETTER * length(value)));
+  const moves = new Map((trace.tangents ?? []).map(({ node, index, value }) => [`${node}:${index}`, length(value) + 2]));
+  const longest = (key: string): number => {
+    const [back, forth] = [Math.max(0, ...(flows.get(key) ?? []).map(length)), moves.get(key) ?? 0];
+    return LETTER * (forth + back + (forth > 0 && back > 0 ? 5 : 0));
+  };
+  return ({ keys }) => Math.max(SHORTEST, ...keys.map(longest));
 }
