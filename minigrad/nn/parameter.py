@@ -29,8 +29,8 @@ UNINITIALIZED = (
     "to initialize the parameters before calling torch functions")
 OTHER_TYPE = (
     "Creating a Parameter from an instance of type {} requires that detach() returns an instance of the same type, but "
-    "return type {} was found instead. To use the type as a Parameter, please correct the detach() semantics defined by "
-    "its __torch_dispatch__() implementation.")
+    "return type {} was found instead. To use the type as a Parameter, please correct the detach() semantics defined "
+    "by its __torch_dispatch__() implementation.")
 ALLOWED = frozenset({"__hash__", "char", "copy_", "cpu", "cuda", "double", "float", "get_device", "half", "int",
                      "is_complex", "is_floating_point", "long", "short", "size", "to"})
 

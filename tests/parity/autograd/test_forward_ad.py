@@ -104,13 +104,16 @@ PROGRAMS = {
     **{f"function, jvp {name}": lambda m, f, d, t, name=name: repr(functions(m)[name].apply(d, t))
        for name in ("none", "right", "two", "short")},
     "inside forward nothing is dual": lambda m, f, d, t: inside(m, f, d),
-    **{f"written twice to one place, {name}": lambda m, f, d, t, write=write: f.unpack_dual(write(m, d, m.tensor([1, 1])))
+    **{f"written twice to one place, {name}": lambda m, f, d, t, write=write: f.unpack_dual(
+        write(m, d, m.tensor([1, 1])))
        for name, write in {
-           "index_put": lambda m, d, i: m.zeros(3).index_put((i,), d), "index": lambda m, d, i: to_index(m.zeros(3), i, d),
+           "index_put": lambda m, d, i: m.zeros(3).index_put((i,), d),
+           "index": lambda m, d, i: to_index(m.zeros(3), i, d),
            "numbers to an index": lambda m, d, i: to_index(d.clone(), i, 3.0),
            "index_put accumulates": lambda m, d, i: m.zeros(3).index_put((i,), d, accumulate=True),
            "scatter": lambda m, d, i: d.scatter(0, i, d * 2), "scatter a number": lambda m, d, i: d.scatter(0, i, 2.0),
-           "index_copy": lambda m, d, i: m.zeros(3).index_copy(0, i, d), "put": lambda m, d, i: d.put(i, d * 3)}.items()},
+           "index_copy": lambda m, d, i: m.zeros(3).index_copy(0, i, d),
+           "put": lambda m, d, i: d.put(i, d * 3)}.items()},
     "padding of an embedding": lambda m, f, d, t: f.unpack_dual(
         m.nn.functional.embedding(m.tensor([1, 0]), d.view(2, 1), padding_idx=0)),
     **{f"where {name} is 0": lambda m, f, d, t, call=call: f.unpack_dual(call(m, d)).tangent for name, call in {

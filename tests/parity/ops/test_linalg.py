@@ -285,7 +285,8 @@ def test_a_product_of_two_dtypes_is_refused_with_the_names_of_cpp(torch, name):
     assert "expected m1 and m2 to have the same dtype" in outcome(run, minigrad)[0][1]
 
 
-@pytest.mark.parametrize("values", [[[1.0, 1, 0], [0, 1, 1]], [[-1.0, 0.5, 0], [2, -0.5, -2]], [[0.0, 0, 0], [3, -4, 0]]])
+@pytest.mark.parametrize("values", [[[1.0, 1, 0], [0, 1, 1]], [[-1.0, 0.5, 0], [2, -0.5, -2]],
+                                    [[0.0, 0, 0], [3, -4, 0]]])
 @pytest.mark.parametrize("p", [1, 2, 3, float("inf")])
 def test_second_derivatives_of_renorm_where_elements_are_0(torch, p, values):
     def program(m):

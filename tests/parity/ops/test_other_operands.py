@@ -1,4 +1,4 @@
-"""Operators with operands that are neither tensors nor numbers: Python asks the operand, and then raises its own error."""
+"""Operators with operands that are neither tensors nor numbers: Python asks the operand, then raises its own error."""
 
 from __future__ import annotations
 
