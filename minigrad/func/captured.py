@@ -11,15 +11,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.autograd.forward_ad import BORN, STATE, Tangents, keep, tensors_in
-from minigrad.backends.batched import (
-    CURRENT,
-    IN_PLACE,
-    INTO_ONE,
-    NO_DRAWS,
-    Level,
-    batched_at,
-    outside,
-)
+from minigrad.backends.batched import CURRENT, IN_PLACE, INTO_ONE, NO_DRAWS, Level, batched_at, outside
 from minigrad.core import LOCAL, UNUSUAL, Node, Tensor
 from minigrad.func.levels import STACK, AllTransforms
 from minigrad.history.inplace import LEAF
