@@ -63,13 +63,13 @@ def _run_lesson(path: Path) -> Notebook:
         if cell.pop("attachments", None):
             cell.source = cell.source.partition(STILL_NOTE)[0].rstrip()
         if cell.cell_type == "markdown":
-            cell.source = ARROWS.sub(_or_tap, RUN_AND_CLICK.sub(CLICK, cell.source))
+            cell.source = ARROWS.sub(or_tap, RUN_AND_CLICK.sub(CLICK, cell.source))
             cell.source = TO_HEADING.sub(lambda link: link[1] + slugify(link[2]) + link[3], cell.source)
     notebook.cells.append(new_code_cell(ASK_FOR_SHEETS))
     return run(notebook, path.parent)
 
 
-def _or_tap(keys: re.Match[str]) -> str:
+def or_tap(keys: re.Match[str]) -> str:
     """Say which keys to press and, in place of that on a telephone, which buttons to tap (static/site.css)."""
     verb, back = keys.groups()
     arrow = "◂" if keys[0].removeprefix(verb).strip() == "←" else "▸"

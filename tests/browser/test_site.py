@@ -24,7 +24,7 @@ require("browser", has_browser() and installed("sphinx"), "chromium, playwright 
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.lessons.answers import KEYS
-from website.lessons import ARROWS, _or_tap
+from website.lessons import ARROWS, or_tap
 
 ROOT = Path(__file__).parents[2]
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
@@ -187,7 +187,7 @@ def test_the_first_page_has_each_lesson_once_with_its_picture(site: Path, offlin
 @pytest.mark.parametrize(("written", "told"), [
     ("press → and ←", "tap ▸ and ◂ under it"), ("go back with ←", "go back with ◂"), ("with →", "with ▸")])
 def test_each_key_has_a_button_on_a_telephone(written: str, told: str) -> None:
-    shown = re.sub(r'<span class="keys">.*?</span>|<[^>]+>', "", ARROWS.sub(_or_tap, written))
+    shown = re.sub(r'<span class="keys">.*?</span>|<[^>]+>', "", ARROWS.sub(or_tap, written))
     assert shown == told
 
 
