@@ -1,4 +1,7 @@
-"""Functions of functions, written once for minigrad and PyTorch: gradients for each example, and a Hessian."""
+"""Functions of functions, written once for minigrad and PyTorch: gradients for each example, and a Hessian.
+
+`python -m benchmarks.transforms` prints what each takes, in turns in one process.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks import drawn
+from benchmarks.timing import interleaved, timed
 from benchmarks.training import cnn_model, filled
 
 __all__ = ["TRANSFORMS", "per_example"]
@@ -55,3 +59,19 @@ def hessian(library: Any, batch: int, inputs: int) -> Run:
 TRANSFORMS: dict[str, Callable[..., Run]] = {
     "per-example gradients": per_example, "loop of gradients": functools.partial(per_example, loop=True),
     "hessian": hessian}
+
+
+def main() -> None:
+    """Print the milliseconds of both, and the ratio."""
+    libraries = [importlib.import_module(name) for name in ("minigrad", "torch")]
+    libraries[1].set_num_threads(1)
+    for name, sizes in (("per-example gradients", {"batch": 64, "side": 8}), ("hessian", {"batch": 32, "inputs": 8}),
+                        ("loop of gradients", {"batch": 64, "side": 8})):
+        runs = {each.__name__: functools.partial(timed, TRANSFORMS[name](each, **sizes)) for each in libraries}
+        medians, ratios = interleaved(runs, 20)
+        print(f"{name:<22}", *[f"{key} {1e3 * seconds:.3g} ms" for key, seconds in medians.items()],
+              f"ratio {ratios['minigrad']:.2f}")
+
+
+if __name__ == "__main__":
+    main()

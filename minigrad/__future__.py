@@ -5,7 +5,7 @@ from minigrad._base.optional import module_getattr
 __all__ = ["get_overwrite_module_params_on_conversion", "get_swap_module_params_on_conversion",
            "set_overwrite_module_params_on_conversion", "set_swap_module_params_on_conversion"]
 
-OVERWRITE, SWAP = [False], [False]
+_overwrite_module_params_on_conversion, _swap_module_params_on_conversion = [False], [False]
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
@@ -13,12 +13,12 @@ def set_overwrite_module_params_on_conversion(value: bool) -> None:
 
     Other holders of the old ones, such as an optimizer, keep them unchanged.
     """
-    OVERWRITE[0] = value
+    _overwrite_module_params_on_conversion[0] = value
 
 
 def get_overwrite_module_params_on_conversion() -> bool:
     """The value set."""
-    return OVERWRITE[0]
+    return _overwrite_module_params_on_conversion[0]
 
 
 def set_swap_module_params_on_conversion(value: bool) -> None:
@@ -26,12 +26,12 @@ def set_swap_module_params_on_conversion(value: bool) -> None:
 
     Whoever holds it sees the new one; a graph that was recorded before raises, instead of adding to its gradient.
     """
-    SWAP[0] = value
+    _swap_module_params_on_conversion[0] = value
 
 
 def get_swap_module_params_on_conversion() -> bool:
     """The value set."""
-    return SWAP[0]
+    return _swap_module_params_on_conversion[0]
 
 
 __getattr__ = module_getattr(__name__)

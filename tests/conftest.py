@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from minigrad.backends import registry
@@ -42,3 +44,10 @@ def no_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if Path(__file__).parent / "device" not in request.path.parents:
         monkeypatch.setattr(registry, "MODULES", {})
         monkeypatch.delitem(registry.BACKENDS, "cuda", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def numpy_errors() -> Iterator[None]:
+    """With `MINIGRAD_NUMPY_ERRORS=raise` each test runs as the program of a user who has NumPy raise its errors."""
+    with np.errstate(all=os.environ.get("MINIGRAD_NUMPY_ERRORS")):  # type: ignore[arg-type]  # None leaves all as it is
+        yield

@@ -18,7 +18,9 @@ in the same thread: all threads share the limit, and another one cannot know whe
 import contextlib
 import contextvars
 import functools
+import re
 import sys
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from threading import get_ident
@@ -26,8 +28,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-__all__ = ["HANDLING", "SET_UP", "SIGNALS", "contextmanager", "ensure", "errstate", "numpy_only_warns", "quiet",
-           "safe_exit", "silently"]
+__all__ = ["HANDLING", "SET_UP", "SIGNALS", "SILENCE", "contextmanager", "ensure", "errstate", "numpy_only_warns",
+           "quiet", "safe_exit", "silently"]
 
 MORE_FRAMES = 100  # for an `__exit__`, beyond the limit of the stack
 RAISED: list[tuple[int, int]] = []  # the former limit of the stack, and the thread that raised it
@@ -154,6 +156,28 @@ class errstate:
     def __exit__(self, *error: Any) -> None:
         np.seterr(**self.before)
 
+
+# PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings raised by code of this package
+# are silenced, so that a user's own NumPy code keeps its warnings.
+SILENCE = ("ignore", None, RuntimeWarning, re.compile(r"minigrad\."), 0)
+
+
+def silence_first(mutated: Callable[[], None]) -> Callable[[], None]:
+    """What `warnings` calls whenever its filters have changed: it keeps `SILENCE` before those that a user adds. To
+    look at the filters in every op instead would make small ones take 1.1 times as long."""
+
+    @functools.wraps(mutated)
+    def call() -> None:
+        if warnings.filters[:1] != [SILENCE]:
+            warnings.filters[:] = [SILENCE, *(each for each in warnings.filters if each != SILENCE)]  # type: ignore[index]  # typeshed calls the list a Sequence
+        mutated()
+
+    return call
+
+
+if hasattr(warnings, "_filters_mutated"):  # not in Python 3.14, where filters of a user's come first
+    warnings._filters_mutated = silence_first(warnings._filters_mutated)
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=SILENCE[3].pattern)
 
 # What NumPy raises for overflow, division by zero and invalid values where the user has asked for it, by `np.errstate`
 # or by a filter of warnings. An op computes as always, and only if it is interrupted by one of these it is computed

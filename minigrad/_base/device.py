@@ -64,6 +64,9 @@ class device:
             raise RuntimeError("Device index must not be negative")
         self.index = index
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return device, (self.type,) if self.index is None else (self.type, self.index)
+
     def __enter__(self) -> device:
         self.before, self._entered = Default.device, True
         Default.device = self
@@ -149,6 +152,8 @@ def get_default_device() -> device:
 
 class OutOfMemoryError(RuntimeError):
     """A device has less free memory than was requested. Existing tensors are unaffected."""
+
+    __module__ = "minigrad"
 
 
 def out_of_memory(size: int, index: int, stats: dict[str, int]) -> OutOfMemoryError:

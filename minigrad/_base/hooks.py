@@ -24,6 +24,8 @@ class RemovableHandle:
     pickled if its hooks can.
     """
 
+    __module__ = "minigrad.utils.hooks"
+
     id: int
     next_id: int = 0
 

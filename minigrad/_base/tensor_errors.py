@@ -72,3 +72,25 @@ def check_grad(tensor: Any, new: Any) -> None:
         raise RuntimeError(
             f"attempting to assign a gradient of size '{list(new.shape)}' to a tensor of size '{list(tensor.shape)}'. "
             "Please ensure that the gradient and the tensor are the same size")
+
+
+def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of two operands broadcast together; PyTorch's error if they do not fit."""
+    out: list[int] = []
+    for dim in range(-1, -max(len(a), len(b)) - 1, -1):
+        m = a[dim] if -dim <= len(a) else 1
+        n = b[dim] if -dim <= len(b) else 1
+        if m != n and m != 1 and n != 1:
+            raise RuntimeError(f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
+                               f"dimension {dim + max(len(a), len(b))}")
+        out.insert(0, n if m == 1 else m)
+    return tuple(out)
+
+
+def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
+    """PyTorch's message for a source that cannot be broadcast to a target."""
+    try:
+        shape = broadcast_shape(target, source)
+    except RuntimeError as error:
+        return str(error)
+    return f"output with shape {list(target)} doesn't match the broadcast shape {list(shape)}"

@@ -33,8 +33,8 @@ def backward(tensors: TensorOrTensors, grad_tensors: TensorOrTensors | None = No
         grad_tensors = grad_variables
     wanted = () if inputs is None else inputs_of(inputs, "backward")
     roots = sequence_of(tensors)
-    if UNUSUAL.refuse_pass is not None:
-        UNUSUAL.refuse_pass(roots, True)
+    if UNUSUAL.transforms is not None:
+        UNUSUAL.transforms.refuse_pass(roots, True)
     execute(roots, start_grads(roots, _vectors(grad_tensors, roots)),
             create_graph if retain_graph is None else retain_graph, create_graph, wanted)
 
@@ -62,8 +62,8 @@ def grad(outputs: TensorOrTensors, inputs: TensorOrTensors, grad_outputs: Tensor
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")
     roots, wanted = sequence_of(outputs), inputs_of(inputs, "grad")
-    if UNUSUAL.refuse_pass is not None:
-        UNUSUAL.refuse_pass(roots, False)
+    if UNUSUAL.transforms is not None:
+        UNUSUAL.transforms.refuse_pass(roots, False)
     if not only_inputs:
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "
                       "gradient for other parts of the graph, please use torch.autograd.backward.", FutureWarning,

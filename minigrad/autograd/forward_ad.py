@@ -40,13 +40,14 @@ from minigrad._base.contexts import safe_exit
 from minigrad._base.tensor_data import SUFFIXES
 from minigrad.autograd.function import Function
 from minigrad.autograd.grad_mode import _DecoratorContextManager
-from minigrad.backends.batched import outside
+from minigrad.backends.batched import outside, overlap
 from minigrad.backends.numpy import XP
 from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, edge_target, plain
 from minigrad.core.engine import execute
 from minigrad.core.evaluate import call_function
 from minigrad.core.input_buffer import GraphTask
 from minigrad.core.saved import versions_of
+from minigrad.core.tensor import next_sequence_nr
 from minigrad.ops._dispatch.elementwise import ByNumber, OfNumber, OfOne, OfTwo
 from minigrad.ops._dispatch.op_wrappers import Lingering, is_part
 from minigrad.ops.factory import zeros_like
@@ -98,6 +99,7 @@ class Tangents:
     def __init__(self) -> None:
         self.of_tensors: dict[int, tuple[Any, Tensor | None]] = {}  # by id: a weak reference, which removes the entry
         self.of_results: dict[tuple[int, int], tuple[Any, Tensor | None]] = {}  # by a node's id and an output number
+        self.born, self.inputs = next_sequence_nr(), list[Tensor]()  # of a function that is transformed
 
     def get(self, tensor: Tensor) -> Tensor | None:
         """Return the tangent of a tensor, or None; that of a view is a view of its base's."""
@@ -157,6 +159,7 @@ class ThreadLevels(threading.local):
     levels: tuple[Tangents, ...] = ()  # the innermost last; an op's tangents are computed in the levels around its own
     kept: tuple[Any, ...] | None = None  # what the last custom Function saved for its `jvp`
     refused: str | None = None  # why no level can be entered now, if none can
+    following: bool = False  # whether what is written now are the tangents of what an op has written to
     plain_call: bool = False  # whether the next `Function.apply` is what its wrappers call
     call: FunctionCall  # the last call of a custom Function
 
@@ -369,6 +372,8 @@ class Push:
             tangent = self.by_formula(result, node)
         if tangent is None:
             tangent = self.by_transpose(result)
+        if tangent is not None and any(overlap(tangent.array, each.array) for each in self.tangents.values()):
+            tangent = tangent.clone()  # `y = x + 1` has the tangent of `x`, which a write to `y` must not change
         if tangent is None or self.keeps_graph:
             return tangent
         return without_graph(tangent, self.levels)  # of stand-ins, if anything
@@ -444,22 +449,25 @@ class Following:
     @staticmethod
     def written(tensor: Tensor, result: Tensor) -> None:
         """Write the tangents of a result to those of the tensor into which it was written."""
-        levels = STATE.levels
-        for nr, level in enumerate(levels):
-            new = level.get(result)
-            with within(levels[:nr]):
-                old, base = level.get(tensor), tensor._base
-                if old is None and new is not None and base is not None:
-                    level.set(base, laid_out_as(base, plain(XP.zeros(base.array.shape, new.array))))
-                    old = level.get(tensor)
-                new = None if new is None else laid_out_as(tensor, new)
-                if new is not None and old is not None:
-                    level.widen(tensor, new.array)
-                    old = level.get(tensor)
-                if new is not None and (old is None or not (base is not None or has_views(old))):
-                    level.set(tensor, new.clone() if new._is_view() else new)
-                elif old is not None:
-                    level.set(tensor, old.zero_() if new is None else old.copy_(new))
+        levels, STATE.following = STATE.levels, True
+        try:
+            for nr, level in enumerate(levels):
+                new = level.get(result)
+                with within(levels[:nr]):
+                    old, base = level.get(tensor), tensor._base
+                    if old is None and new is not None and base is not None:
+                        level.set(base, laid_out_as(base, plain(XP.zeros(base.array.shape, new.array))))
+                        old = level.get(tensor)
+                    new = None if new is None else laid_out_as(tensor, new)
+                    if new is not None and old is not None:
+                        level.widen(tensor, new.array)
+                        old = level.get(tensor)
+                    if new is not None and (old is None or not (base is not None or has_views(old))):
+                        level.set(tensor, new.clone() if new._is_view() else new)
+                    elif old is not None:
+                        level.set(tensor, old.zero_() if new is None else old.copy_(new))
+        finally:
+            STATE.following = False
 
     @staticmethod
     def turned(tensor: Tensor, result: Tensor) -> None:

@@ -38,11 +38,16 @@ ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't suppor
         "PyTorch internals, please file a bug report.")
 CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
                 "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
-INTO_ONE = ("vmap: inplace {0}(self, *extra_args) is not possible because there exists a Tensor `other` in "
+EITHER = ("vmap: It looks like you're either (1) calling .item() on a Tensor or (2) attempting to use a Tensor "
+          "in some data-dependent control flow or (3) encountering this error in PyTorch internals. For (1): we"
+          " don't support vmap over calling .item() on a Tensor, please try to rewrite what you're doing with "
+          "other operations. For (2): we don't support data-dependent control flow in vmap yet, please file an "
+          "issue at https://github.com/pytorch/pytorch/issues . For (3): please file an issue.")
+INTO_ONE = ("vmap: {0}(self, *extra_args) is not possible because there exists a Tensor `other` in "
             "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
-            "not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace {0}. "
+            "not being vmapped over {1}. Please try to use out-of-place operators instead of {0}. "
             "If said operator is being called inside the PyTorch framework, please file a bug report instead.")
-IN_PLACE = INTO_ONE.format("arithmetic")
+IN_PLACE = INTO_ONE.format("inplace arithmetic", "in a vmap")
 OF_PASSES = "of passes"  # the randomness of a level of `is_grads_batched`, which PyTorch runs by its first `vmap`
 NO_DRAWS = {  # by what a level says of random draws
     "error": "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
@@ -79,7 +84,7 @@ class Level:
 
     def __init__(self, size: int, outer: Level | None = None, randomness: str = "error", born: int = 0) -> None:
         self.size, self.randomness, self.born = size, randomness, born
-        self.given: list[tuple[Any, int]] = []  # the batches that it began with, and where their examples had been
+        self.given: list[tuple[Any, int, Any]] = []  # the batches that it began with, where their examples are, in what
         self.rank: tuple[int, ...] = (*(() if outer is None else outer.rank), -count())
 
 
@@ -462,7 +467,7 @@ def check_randomness(*parameters: Any, written: Any = None) -> None:
         if level.randomness == "same" and any(level in outside(each) for each in parameters):
             raise RuntimeError(SAME_OF_BATCH)
         if written is not None and level not in outside(written) and any(level in outside(each) for each in parameters):
-            raise RuntimeError(INTO_ONE.format("bernoulli"))
+            raise RuntimeError(INTO_ONE.format("inplace bernoulli", "in a vmap"))
         if written is not None and level.randomness == "different" and level not in outside(written):
             raise RuntimeError(DIFFERENT_IN_ONE)
 

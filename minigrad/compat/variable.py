@@ -31,6 +31,8 @@ class Variable(ABC):  # noqa: B024 (every Tensor is registered as one)
     `requires_grad`, and RuntimeError for `requires_grad` with a dtype that is not floating point.
     """
 
+    __module__ = "minigrad.autograd.variable"
+
     _execution_engine: ClassVar[ImperativeEngine] = ImperativeEngine()
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = False,  # type: ignore[misc]  # not a Variable

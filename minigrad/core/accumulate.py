@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.tensor_errors import mismatch
 from minigrad.backends.registry import BACKEND_OF
 from minigrad.core.saved import WRITTEN_TWICE, refuse_outside_inference_mode
 from minigrad.core.tensor import Tensor, counter_of
@@ -20,12 +21,15 @@ def add_in_place(total: Tensor, grad: Any) -> None:
     counter = counter_of(total)
     if counter.before_write is not None:
         counter.before_write()
-    if isinstance(total.array, np.generic):
+    if isinstance(total.array, np.generic) and not grad.shape:
         total.array = total.array + grad
-    elif not repeats(total.array):
-        total.array += grad
-    else:
+    elif repeats(total.array):
         raise RuntimeError(WRITTEN_TWICE)
+    else:
+        try:
+            total.array += grad if total.array.shape or not grad.shape else np.add(total.array, grad, np.empty(()))
+        except ValueError:  # the leaf has got another shape
+            raise RuntimeError(mismatch(total.array.shape, grad.shape)) from None
     counter.value += 1
 
 

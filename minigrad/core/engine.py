@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._base.contexts import HANDLING, SET_UP, errstate, numpy_only_warns
+from minigrad._base.contexts import HANDLING, SET_UP, SILENCE, errstate, numpy_only_warns
 from minigrad._base.dtype import BFLOAT16
 from minigrad.backends.registry import BACKEND_OF, HOST, device_like
 from minigrad.core.arguments import NOT_SCALAR, check_grad, check_inputs, inputs_of, sequence_of, warn_of_cycle
@@ -47,13 +47,6 @@ from minigrad.core.reentrant import MAX_DEPTH, in_another_thread
 from minigrad.core.tensor import Tensor, plain
 
 __all__ = ["execute", "start_grads"]
-
-# PyTorch says nothing when it divides by zero or overflows; NumPy warns. Only warnings raised by code of this package
-# are silenced, so that a user's own NumPy code keeps its warnings. Where a filter that a user adds afterwards, or
-# `np.errstate`, makes NumPy raise, an op is computed again (`SIGNALS` in contexts.py): checking in every op would make
-# small ones take 1.1 times as long. A filter that prints comes first, and then an op warns.
-warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minigrad\.")
-SILENCE = warnings.filters[0]
 
 
 def backward(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None,
@@ -178,11 +171,8 @@ def execute_with_graph_task(task: GraphTask, root: GraphRoot, grads: Sequence[An
 
 def ignore_numpy_warnings() -> AbstractContextManager[Any]:
     """A block in which NumPy neither warns nor raises, whatever `np.errstate` or filters before `SILENCE` are set."""
-    for each in warnings.filters if HANDLING.get() is SET_UP or numpy_only_warns() else ():
-        if each is SILENCE:
-            return nullcontext()
-        if each[0] != "ignore" and issubclass(RuntimeWarning, each[2]):
-            break
+    if warnings.filters[:1] == [SILENCE] and (HANDLING.get() is SET_UP or numpy_only_warns()):
+        return nullcontext()
     return errstate(all="ignore")
 
 

@@ -21,15 +21,15 @@ __all__ = ["LOCAL", "UNUSUAL", "is_grad_enabled", "is_inference_mode_enabled", "
 class Unusual:
     """What is on, in any thread, that makes recording or backward passes leave their fast path."""
 
-    __slots__ = ("modes", "on_new_leaf", "on_new_node", "pass_wrappers", "refuse_pass", "tangents")
+    __slots__ = ("modes", "on_new_leaf", "on_new_node", "pass_wrappers", "tangents", "transforms")
     on_new_leaf: Callable[[Any], None]  # called with each new leaf where a thread has `unusual_leaves` (new_leaf.py)
 
     def __init__(self) -> None:
         self.modes: set[Any] = set()  # names of modes of the process, and keys of threads that have modes on
         self.on_new_node: Callable[[Any], None] | None = None  # called with each new node (anomaly mode)
         self.pass_wrappers: list[Callable[[Any], None]] = []  # called with the GraphTask of each new backward pass
-        self.refuse_pass: Callable[[Any, bool], None] | None = None  # raises for a pass that a level of `vmap` forbids
         self.tangents: Any = None  # what follows in-place writes and custom Functions in forward mode (forward_ad.py)
+        self.transforms: Any = None  # what raises for passes and writes that a transform forbids (func/levels.py)
 
     def set(self, mode: Any, on: Any) -> None:
         """Add a mode, or remove it."""

@@ -75,6 +75,11 @@ class NodeType(type):
     def __prepare__(cls, name: str, bases: tuple[type, ...], /, **kwargs: Any) -> dict[str, Any]:
         return {"__slots__": ()}
 
+    def __repr__(cls) -> str:
+        """As of nodes in PyTorch, whose classes are in C++."""
+        private = cls.__module__.startswith("minigrad.") and not cls.__module__.startswith("minigrad.autograd.")
+        return f"<class '{cls.__name__}'>" if private else super().__repr__()
+
 
 class Node(metaclass=NodeType):
     """One recorded op: its edges, and what its derivative needs.
@@ -83,6 +88,8 @@ class Node(metaclass=NodeType):
     its derivative. Its name becomes PyTorch's `MulBackward0` (another digit by `number=`, another word by `name=`).
     With `number=None` it stays as it is: for classes that are not ops themselves.
     """
+
+    __module__ = "minigrad.autograd.graph"
 
     __slots__ = ("__weakref__", "_extras", "const", "next", "next_output_nrs", "saved", "sequence_nr")
 
@@ -374,3 +381,6 @@ class GradientEdge(NamedTuple):
     node: Any
     output_nr: int
     ownership_token: Any = None
+
+
+GradientEdge.__module__ = "minigrad.autograd.graph"

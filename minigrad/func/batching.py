@@ -22,11 +22,12 @@ import numpy as np
 
 from minigrad._base.nested import mapped
 from minigrad._base.warnings import warn
-from minigrad.autograd.forward_ad import BORN, carrying, keep, replaced, tensors_in
+from minigrad.autograd.forward_ad import carrying, replaced, tensors_in
 from minigrad.backends import batched_rules
 from minigrad.backends.batched import CURRENT, DYNAMIC, RULES, Batched, Level, NoRule, batched_at, innermost, make_ready
-from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, counter_of, record1
+from minigrad.core import LOCAL, Node, Tensor, counter_of, record1
 from minigrad.core.tensor import next_sequence_nr
+from minigrad.func.captured import birth
 from minigrad.func.levels import of_batch
 from minigrad.func.whole_ops import WHOLE_OPS
 from minigrad.ops._dispatch.op_wrappers import Lingering, is_part
@@ -140,7 +141,7 @@ def entering(size: int, randomness: str) -> Iterator[Level]:
     """A block that is one more level, of so many examples. That of a batch of passes is no transform: what transforms
     refuse is allowed in it."""
     make_ready()
-    before = CURRENT.inside
+    before, births = CURRENT.inside, LOCAL.births
     level = Level(size, before[-1] if before else None, randomness, next_sequence_nr())
     LIFTING.need(1)
     CURRENT.inside, LOCAL.births = (*before, level), True
@@ -149,31 +150,15 @@ def entering(size: int, randomness: str) -> Iterator[Level]:
         with of_batch(level):
             yield level
     finally:
-        CURRENT.inside, LOCAL.births = before, bool(before)
+        CURRENT.inside, LOCAL.births = before, births
         LOCAL.update()
         LIFTING.need(-1)
 
 
-def note_leaf(marked: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
-    """What becomes of a new leaf, and inside of which level it was made: it may require grad later."""
-    def note(leaf: Tensor) -> None:
-        marked(leaf)
-        if CURRENT.inside:
-            keep(BORN, id(leaf), leaf, CURRENT.inside[-1].born)
-
-    return note
-
-
-UNUSUAL.on_new_leaf = note_leaf(UNUSUAL.on_new_leaf)
-
-
 def is_inside(tensor: Tensor, level: Level) -> bool:
     """Whether a tensor that requires grad was made inside a level."""
-    node = tensor._current_grad_fn
-    if node is not None:
-        return bool(node.sequence_nr >= level.born)
-    if id(tensor) in BORN:
-        return BORN[id(tensor)][1] >= level.born
+    if (born := birth(tensor)) is not None:
+        return born >= level.born
     # A view that requires grad since its base was written to: its node is made when somebody asks for it.
     return tensor._base is not None and is_inside(tensor._base, level)
 

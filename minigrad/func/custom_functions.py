@@ -130,7 +130,7 @@ def by_own_rule(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any
         """Where the examples of a batch are: for what `vmap` was given where they had been, else in front."""
         if not is_batch(each, level):
             return None
-        return next((dim for array, dim in level.given if alike(array, each.array)), 0)
+        return next((dim for array, dim, _ in level.given if alike(array, each.array)), 0)
 
     def whole(each: Any) -> Any:
         dim = dim_of(each)

@@ -12,6 +12,7 @@ from minigrad.autograd.forward_ad import Following, Tangents, within
 from minigrad.backends.batched import Level, batched_at
 from minigrad.core import Node, Tensor, edge_target, materialized, record1
 from minigrad.func.batching import carried
+from minigrad.func.captured import born_with
 from minigrad.func.levels import STACK, AllTransforms
 from minigrad.func.transforms import STATE as REVERSE
 from minigrad.func.transforms import Reverse
@@ -71,6 +72,7 @@ def cut(data: property) -> property:
             raise RuntimeError(READING)
         if level is None or (type(level) is Reverse and not level.reaches_out([self])):
             made = data.__get__(self)
+            born_with(made, self)
             Following.lend(self, made, shared=True)
             return made
         with within(tuple([each for each in FORWARD.levels if each is not level])):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from minigrad._base.locks import new_lock
 from minigrad.autograd.forward_ad import wrap_apply
-from minigrad.backends.batched import CURRENT, OF_PASSES, Level, outside
+from minigrad.backends.batched import CONTROL_FLOW, CURRENT, EITHER, ITEM, OF_PASSES, Level, NoRule, outside
 from minigrad.core import LOCAL, UNUSUAL, Tensor
 
 __all__ = ["STACK", "entered_on_stack", "lowered", "of_batch", "require_grad"]
@@ -29,6 +29,9 @@ class AllTransforms:
 
     count = 0
     lock = new_lock()
+    refuse_pass: Callable[[Sequence[Any], bool], None]  # what the engine asks before each pass,
+    refuse_write: Callable[[Tensor, Any, Any], None]  # before each write in place (`captured.py`),
+    refuse_step: Callable[[Any], None]  # and before a step of an optimizer
     rule: Callable[..., Any]  # a wrapper around `Function.apply`, set by `custom_functions.py`
     changes: ClassVar[dict[str, Callable[[Any], Any]]] = {}  # what becomes of attributes of Tensor, by name
     changed: ClassVar[dict[str, tuple[Any, Any]]] = {}  # what each was, and is
@@ -41,7 +44,7 @@ class AllTransforms:
             if before and cls.count:
                 return
             wrap_apply(cls.rule, cls.count > 0)
-            UNUSUAL.refuse_pass = refuse_pass if cls.count else None
+            UNUSUAL.transforms = cls if cls.count else None
             for name, change in cls.changes.items():
                 attribute = vars(Tensor)[name]
                 if cls.count:
@@ -58,9 +61,9 @@ UNSUPPORTED = ("You are attempting to call Tensor.{0}() {1}inside of a function 
                "jacrev, jacfwd, hessian) or call {0}() outside of a function being transformed instead.")
 REFUSED = {
     "requires_grad_": UNSUPPORTED.format("requires_grad_", "(or perhaps using torch.autograd.functional.* APIs) "),
-    "retain_grad": UNSUPPORTED.format("retain_grad", ""),
-    "backward": "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
-                "functorch.vjp instead or call backward() outside of functorch transforms."}
+    "retain_grad": UNSUPPORTED.format("retain_grad", "")}
+BACKWARD = ("backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+            "functorch.vjp instead or call backward() outside of functorch transforms.")
 IN_PASSES = ("backward() called inside torch.vmap. This is not supported, please call backward() outside torch.vmap or "
              "instead use torch.autograd.grad inside torch.vmap")
 OF_BATCH = ("torch.autograd.grad(outputs, inputs, grad_outputs) called inside torch.vmap. We do not support the case "
@@ -72,7 +75,7 @@ def refuse_pass(roots: Sequence[Any], accumulates: bool) -> None:
     """Raise PyTorch's RuntimeError for a pass that the user's program starts: one that adds to `.grad`, inside of a
     transform or of a batch of passes; or one from what differs between the passes of a batch."""
     if accumulates and STACK.levels:
-        raise RuntimeError(REFUSED["backward"])
+        raise RuntimeError(BACKWARD)
     passes = [level for level in CURRENT.inside if level.randomness == OF_PASSES]
     if accumulates and passes:
         raise RuntimeError(IN_PASSES)
@@ -81,20 +84,28 @@ def refuse_pass(roots: Sequence[Any], accumulates: bool) -> None:
             raise RuntimeError(OF_BATCH.format(i))
 
 
-def refusing(method: Callable[..., Any], message: str) -> Callable[..., Any]:
-    """A method of Tensor that raises PyTorch's RuntimeError inside of a transform."""
+AllTransforms.refuse_pass = staticmethod(refuse_pass)
+
+
+def refuse_call(message: str) -> None:
+    """Raise PyTorch's RuntimeError inside of a transform."""
+    if STACK.levels:
+        raise RuntimeError(message)
+
+
+def after(refuse: Callable[[], None], method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of Tensor that first asks whether it may run."""
     @functools.wraps(method)
     def call(*args: Any, **options: Any) -> Any:
-        if STACK.levels:
-            raise RuntimeError(message)
-        if message == REFUSED["backward"]:
-            refuse_pass((), True)
+        refuse()
         return method(*args, **options)
 
     return call
 
 
-AllTransforms.changes.update({name: functools.partial(refusing, message=message) for name, message in REFUSED.items()})
+AllTransforms.changes.update({
+    "backward": functools.partial(after, functools.partial(refuse_pass, (), True)),
+    **{name: functools.partial(after, functools.partial(refuse_call, message)) for name, message in REFUSED.items()}})
 
 
 @contextmanager
@@ -111,6 +122,8 @@ def refusing_passes() -> Iterator[None]:
 def entered_on_stack(level: Any, name: str) -> Iterator[None]:
     """A block in which one more transform runs; a recorder draws a frame of this name around what runs in it."""
     before, STACK.levels = STACK.levels, (*STACK.levels, level)
+    births, LOCAL.births = LOCAL.births, True
+    LOCAL.update()
     observer, done = LOCAL.observer, False
     if observer is not None:
         observer.seen.transform_begin(name)
@@ -118,8 +131,13 @@ def entered_on_stack(level: Any, name: str) -> Iterator[None]:
         with refusing_passes():
             yield
         done = True
+    except NoRule as error:
+        if type(level) is Level or error.args[0] not in (ITEM, CONTROL_FLOW):
+            raise
+        raise NoRule(EITHER) from error  # of a `vmap` around this level: PyTorch does not tell then who asked
     finally:
-        STACK.levels = before
+        STACK.levels, LOCAL.births = before, births
+        LOCAL.update()
         if observer is not None:
             observer.seen.transform_end(not done)
 

@@ -21,6 +21,7 @@ from minigrad.autograd.grad_mode import inference_mode
 from minigrad.autograd.graph import disable_saved_tensors_hooks
 from minigrad.core import LOCAL, Tensor, edge_target
 from minigrad.core.engine import start_grads
+from minigrad.core.tensor import next_sequence_nr
 from minigrad.func.levels import entered_on_stack, require_grad
 from minigrad.ops.factory import zeros_like
 from minigrad.ops.shape.views import View
@@ -127,7 +128,9 @@ class Reverse:
 
     def __init__(self) -> None:
         self.inputs: list[Tensor] = []
+        self.sources: list[Tensor] = []  # of which these are aliases
         self.outer, self.recorded = STATE.level, LOCAL.grad_enabled
+        self.born = next_sequence_nr()
 
     @contextmanager
     def running(self, name: str) -> Iterator[None]:
@@ -155,6 +158,7 @@ class Reverse:
             if not tensor._requires_grad:
                 keep(OWNERS, id(made), require_grad(made), self)
             self.inputs.append(made)
+            self.sources.append(tensor)
             return made
 
         return mapped(alias, tree)
@@ -295,8 +299,9 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     level = AllLevels.push()
     try:
         moving = leaves(tangents)
-        duals = mapped(lambda each: dual_of(level, each, checked(each, next(moving))), primals)
         with entered_on_stack(level, "jvp"):
+            duals = mapped(lambda each: dual_of(level, each, checked(each, next(moving))), primals)
+            level.inputs += leaves(duals)
             output, aux = with_aux(func(*duals), has_aux, JVP)
         outputs_of(output, JVP)
         pushed = mapped(lambda each: tangent_of(level, each, strict), output)

@@ -140,7 +140,8 @@ class Call:
         with entering(size, self.randomness) as level:
             given = [value if dim is None else Enter.forward(value, level, dim)
                      for value, dim in zip(values, dims, strict=True)]
-            level.given += [(each.array, dim) for each, dim in zip(given, dims, strict=True) if dim is not None]
+            level.given += [(each.array, dim, value) for each, dim, value in zip(given, dims, values, strict=True)
+                            if dim is not None]
             sources = {id(each): value for each, value, dim in zip(given, values, dims, strict=True) if dim is not None}
             try:
                 return self.left(self.func(*refilled(args, iter(given)), **kwargs), level, sources)

@@ -55,7 +55,7 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
     result has another shape or a dtype of a higher kind, or if elements of `x` share memory; `x` stays as it was.
     """
     target = materialized(x)
-    check_inplace(x, x._requires_grad or any(isinstance(a, Tensor) and a._requires_grad for a in args))
+    check_inplace(x, x._requires_grad or any(isinstance(a, Tensor) and a._requires_grad for a in args), forward, args)
     name = forward.__qualname__
     onto_itself = name == "Copy.forward" and args[0] is x  # nothing is written then
     check_memory(target, () if onto_itself else (*args, *options.values()), onto_itself or name in CONSTANT, name)
@@ -98,7 +98,7 @@ def in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any, **options: A
 def turn_in_place(forward: Callable[..., Tensor], x: Tensor, *args: Any) -> Tensor:
     """Run `x.t_()` or its like: `x` becomes the view of itself that `forward` returns. Its base gets no new history.
     Raises RuntimeError as for an op that writes; `x` is unchanged then."""
-    check_inplace(x, x._requires_grad)
+    check_inplace(x, x._requires_grad, forward, args)
     before, counter = stand_in(x, materialized(x)), counter_of(x)
     before._version_counter = counter
     observer, LOCAL.observer = LOCAL.observer, None
@@ -139,8 +139,11 @@ def result_op(forward: Callable[..., Tensor]) -> str:
     return f"{owner.op if owner is not None else forward.__qualname__.split('.')[0].removesuffix('Backward0')}_"
 
 
-def check_inplace(x: Tensor, requires_grad: bool) -> None:
-    """Raise PyTorch's errors for an in-place op that autograd cannot record; `requires_grad`: that of any input."""
+def check_inplace(x: Tensor, requires_grad: bool, forward: Any = None, args: Any = ()) -> None:
+    """Raise PyTorch's errors for an in-place op that autograd cannot record, or whose `forward` of `x` and `args` a
+    transform forbids; `requires_grad`: that of any input."""
+    if UNUSUAL.transforms is not None:
+        UNUSUAL.transforms.refuse_write(x, forward, args)
     if x._extras is not None and x._extras.inference:
         refuse_outside_inference_mode(x)
     if not (requires_grad and LOCAL.recording):

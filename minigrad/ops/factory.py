@@ -110,8 +110,7 @@ def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
         copied = np.array(checked(data), order="C")
         if requested is None or isinstance(data, np.ndarray):
             return copied if requested is None else as_dtype(copied, requested, copy=False)
-        if (copied.dtype.kind, requested.kind) in NOT_INTEGERS and not isinstance(data, float):
-            raise TypeError(f"'numpy.{copied.dtype.name}' object cannot be interpreted as an integer")
+        refuse_scalars(data, requested)
         return fitting(copied, requested)
     plain_data = numbers(data)
     try:
@@ -122,8 +121,21 @@ def array_of(data: Any, dtype: Dtype, what: str = "tensor") -> Any:
         raise RuntimeError(f"Could not infer dtype of complex{NOT_HERE}")
     if array.dtype.kind not in "biuf":
         raise no_dtype(data)
+    wanted = dtype_of(data) if requested is None else requested
+    if plain_data is not data:
+        refuse_scalars(data, wanted)
     with np.errstate(all="ignore"):
-        return fitting(array, dtype_of(data) if requested is None else requested)
+        return fitting(array, wanted)
+
+
+def refuse_scalars(data: Any, wanted: Any) -> None:
+    """Raise PyTorch's error for one of NumPy's floats or bools that should become an integer."""
+    if isinstance(data, np.generic):
+        if (data.dtype.kind, wanted.kind) in NOT_INTEGERS and not isinstance(data, float):
+            raise TypeError(f"'numpy.{data.dtype.name}' object cannot be interpreted as an integer")
+    elif isinstance(data, (list, tuple)) and wanted.kind != "f" and not PYTHON_TYPES.keys() >= set(map(type, data)):
+        for each in data:
+            refuse_scalars(each, wanted)
 
 
 def no_dtype(data: Any) -> Exception:
@@ -376,8 +388,9 @@ empty, empty_like, new_empty = sized("empty", np.empty, np.empty_like, "Unspecif
 def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of this size filled with one value; its dtype is that of the value (a float has the default dtype).
     Raises RuntimeError if the dtype cannot represent the value."""
-    if isinstance(fill_value, Tensor):
-        fill_value = fill_value.item()
+    if isinstance(fill_value, np.bool):  # to PyTorch it is no bool
+        fill_value = float(fill_value)
+    fill_value = number_of(fill_value)
     kind = numpy_dtype(dtype, dtype_of(fill_value), "full")
     array = np.full(size_of((size,), "full"), number_in(fill_value, kind), kind, like=device_handle(device, kind))
     return new_leaf(array, requires_grad, "full")

@@ -14,7 +14,7 @@ from typing import Any
 from minigrad._base.dtype import float32
 from minigrad._base.hooks import RemovableHandle, add_hook
 from minigrad._base.warnings import warn
-from minigrad.core import LOCAL, Tensor
+from minigrad.core import LOCAL, UNUSUAL, Tensor
 from minigrad.core.engine import ignore_numpy_warnings
 from minigrad.ops.tensor.properties import typename
 
@@ -68,6 +68,8 @@ def between_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                     raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
                                        f"{changed}.")
                 step_args, kwargs = changed
+        if UNUSUAL.transforms is not None:
+            UNUSUAL.transforms.refuse_step(self)
         tell_state(self)
         with ignore_numpy_warnings():
             result = step(*step_args, **kwargs)

@@ -69,6 +69,7 @@ class Trace:
         self._fold: Fold | None = None
         self._holders: Holders | None = None
         self._index: Index | None = None
+        self._rows: Rows | None = None
 
     def _encoded(self) -> Parts:
         """Return the lists, after everything recorded so far has been encoded."""
@@ -199,7 +200,13 @@ class Trace:
         Printed, it is what torchinfo prints of a model, and the backward pass beside it. `rows` are the same as data,
         `total` what all did together.
         """
-        return summary_of(Rows(self._indexed()))
+        return summary_of(self._rowed())
+
+    def _rowed(self) -> Rows:
+        index = self._indexed()
+        if self._rows is None or self._rows.index is not index:
+            self._rows = Rows(index)
+        return self._rows
 
     def rows(self, groups: Iterable[tuple[Collection[int], int | None]]) -> list[Row]:
         """Return what groups of nodes did, in the columns of `summary`: `trace.rows([([3, 4], None)])`.
@@ -207,8 +214,13 @@ class Trace:
         The second of each pair is the call of a module that the nodes are, an index into `scopes`: its output is known.
         Of other groups it is that of the last op. A parameter counts in the module that its name says, if that used it.
         """
-        rows = Rows(self._indexed())
+        rows = self._rowed()
         return [rows.of_nodes(nodes, call) for nodes, call in groups]
+
+    def node_rows(self) -> list[tuple[int, int, float | None]]:
+        """Return the saved bytes, the FLOPs and the gradient of each node, which `rows` gives for `([node], None)`."""
+        rows = self._rowed()
+        return [rows.brief(node) for node in range(len(self.nodes))]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole trace as a dict that JSON can hold. Its lists are copies, their records the trace's own."""

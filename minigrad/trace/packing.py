@@ -76,7 +76,8 @@ def put(value: Mapping[str, Any], numbers: bytearray) -> Mapping[str, Any]:
         raw = struct.pack(form, *[XP.get(x, x) if isinstance(x, str) else x for x in data])
     except (OverflowError, struct.error):
         return value
-    if [json_number(x) for x in struct.unpack(form, raw)] != data:
+    read = [*struct.unpack(form, raw)]
+    if read != data and [json_number(x) for x in read] != data:  # the second is slow, and for nan and infinities
         return value
     at = len(numbers)
     numbers += raw

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from math import hypot
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from minigrad.trace.format import broken, inline, listed, shape_text
@@ -452,11 +453,11 @@ class Index:
         record, made = self.parts.tensors[tensor], self.made.get(tensor, [])
         at = bisect_right(made, step, key=lambda each: each[0])
         node = made[at - 1][1] if at else record["node"]
-        arrived = [*self.arrived.get(("tensor", tensor), ()), *(self.arrived.get(("node", node), ()) if node is not None
-                                                                else ())]
-        later = min((each for each in arrived if each[0] > step), default=None, key=lambda each: each[0])
-        if later is None:
+        arrived = self.arrived.get(("tensor", tensor), []), [] if node is None else self.arrived.get(("node", node), [])
+        firsts = [each[at] for each in arrived if (at := bisect_right(each, step, key=itemgetter(0))) < len(each)]
+        if not firsts:
             return None
+        later = min(firsts, key=itemgetter(0))
         output_nr = record["output_nr"] if len(later[1]) > 1 else 0
         found: int | None = later[1][output_nr]
         return found

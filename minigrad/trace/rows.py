@@ -121,9 +121,23 @@ class Rows:
     def of_leaf(self, tensor: int) -> Row:
         """Return the row of a leaf: its shape, its entries if it is a parameter, and its gradient after all passes."""
         shape = tuple(self.parts.tensors[tensor]["shape"])
-        arrived = self.index.arrived.get(("tensor", tensor))
         return Row(shape, (shape,), prod(shape) if self.parts.tensors[tensor]["parameter"] else 0, 0, 0, None, None,
-                   self._norm(arrived[-1][1][0] if arrived else None))
+                   self._received(tensor))
+
+    def _received(self, leaf: int) -> float | None:
+        """The norm of a leaf's gradient after all passes."""
+        arrived = self.index.arrived.get(("tensor", leaf))
+        return self._norm(arrived[-1][1][0] if arrived else None)
+
+    def brief(self, node: int) -> tuple[int, int, float | None]:
+        """Return the saved bytes, the FLOPs and the gradient of one node's row, without making the rest of it."""
+        leaf = self.parts.nodes[node].get("variable")
+        if leaf is not None:
+            return 0, 0, self._received(leaf)
+        step = self.step_of.get(node, -1)
+        outputs = self.parts.events[step]["outputs"] if step >= 0 else ()
+        gradient = self.index.gradient(outputs[0], step) if outputs else None
+        return self.index.saved_bytes((node,)), self._flops(node), self._norm(gradient)
 
 
 def flops(name: str, record: dict[str, Any], tensors: Sequence[dict[str, Any]]) -> int:

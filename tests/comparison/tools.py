@@ -27,9 +27,14 @@ Make = Callable[[Any, Case, Path], Any]
 
 
 def inspector(module: Any, case: Case, folder: Path) -> None:
-    """The inspector's page of a training step: the forward pass, the loss and the backward pass."""
-    shown = module.inspect(case.model, *case.inputs, **case.loss)
-    shown.to_html(folder / "made.html")
+    """The inspector's page of a training step: the forward pass, the loss and the backward pass.
+
+    The call is in a file of its own, since the page shows the lines of the program."""
+    program = folder / "program.py"
+    program.write_text("shown = inspect(model, *inputs, **loss)\n", encoding="utf-8")
+    names = {"inspect": module.inspect, "model": case.model, "inputs": case.inputs, "loss": case.loss}
+    exec(compile(program.read_text(encoding="utf-8"), str(program), "exec"), names)
+    names["shown"].to_html(folder / "made.html")
 
 
 def torchvista(module: Any, case: Case, folder: Path) -> None:

@@ -128,6 +128,8 @@ class TorchFunctionMode:
     Of nested modes the innermost is asked; what it calls goes to the next one.
     """
 
+    __module__ = "minigrad.overrides"
+
     def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._base.dtype import BFLOAT16, as_dtype, default_float, from_numpy_dtype, number_array, result_dtype
+from minigrad._base.tensor_errors import broadcast_shape
 from minigrad.backends.registry import BACKEND_OF, MixedDeviceMetadata, device_like, is_array
 from minigrad.core import Tensor, constant
 from minigrad.ops._dispatch.device_guard import together
@@ -30,19 +31,6 @@ NO_BOOL_MINUS = ("Subtraction, the `-` operator, with a bool tensor is not suppo
 NO_BOOLS_MINUS = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
                   "`logical_xor()` operator instead.")
 Fit = tuple[tuple[Any, ...] | None, ...]
-
-
-def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of two operands broadcast together; PyTorch's error if they do not fit."""
-    out: list[int] = []
-    for dim in range(-1, -max(len(a), len(b)) - 1, -1):
-        m = a[dim] if -dim <= len(a) else 1
-        n = b[dim] if -dim <= len(b) else 1
-        if m != n and m != 1 and n != 1:
-            raise RuntimeError(f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
-                               f"dimension {dim + max(len(a), len(b))}")
-        out.insert(0, n if m == 1 else m)
-    return tuple(out)
 
 
 def broadcast_and_promote(x: Any, y: Any) -> tuple[Any, Any, Fit]:

@@ -138,7 +138,9 @@ def as_array(part: Any) -> Any:
     if type(part) is int or part is None or part is ... or isinstance(part, (slice, bool)):
         return part
     if isinstance(part, (Tensor, np.ndarray)):
-        array = materialized(part) if isinstance(part, Tensor) else part
+        array: Any = materialized(part) if isinstance(part, Tensor) else part
+        if isinstance(part, np.ndarray) and array.dtype.kind in "iuf" and array.dtype.name != "uint8":
+            array = array.astype(np.int64, copy=False)  # to PyTorch it is a sequence of numbers
         kind, size = array.dtype.kind, array.dtype.itemsize
         if kind == "u" and size == 1:
             if array.ndim:
@@ -155,6 +157,8 @@ def as_array(part: Any) -> Any:
         array = np.asarray(part) if len(part) else np.zeros(0, np.int64)
         if array.dtype.kind == "U":
             raise TypeError("new(): invalid data type 'str'")
+        if isinstance(part[:1], list) and isinstance(part[0], np.uint8):
+            return as_array(array)
         return array if array.dtype.kind == "b" else array.astype(np.int64, copy=False)
     if not hasattr(part, "__index__"):
         raise IndexError(NO_INDEX.format(type_name(part)))

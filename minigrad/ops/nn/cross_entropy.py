@@ -51,6 +51,21 @@ class Place(Node):
         return xp.getitem(g, index)
 
 
+class Kept(Node):
+    """A tensor times an array where a mask says so; 0 elsewhere, whatever the tensor is there."""
+
+    @staticmethod
+    def values(x: Any, factor: Any, keep: Any) -> Any:
+        return np.where(keep, x * factor, factor.dtype.type(0))
+
+    @staticmethod
+    def forward(a: Tensor, factor: Any, keep: Any) -> Tensor:
+        return record1(Kept, Kept.values(a.array, factor, keep), a, (), (factor, keep))
+
+    def backward(self, xp: Any, g: Any, factor: Any, keep: Any) -> Any:
+        return xp.apply(Kept, g, factor, keep)
+
+
 class NllLoss(Node):
     """Minus the element of each row at its target, times the weight of that class.
 
@@ -58,7 +73,7 @@ class NllLoss(Node):
     """
 
     saves = ("self", "target", "weight")
-    constants = ("", "", "", "reduction")
+    constants = ("", "", "", "", "reduction")
     kernel = "nll_loss_out_frame"
 
     @classmethod
@@ -89,17 +104,19 @@ class NllLoss(Node):
             share = 0 - as_dtype(keep, x.dtype)  # of what is ignored 0, not -0
         else:
             share = np.where(keep, -weight.array[classes], x.dtype.type(0))
-        loss = picked * share
+        loss = picked * share if x.ndim > 1 else picked * share + 0  # of a vector 0, not -0
         if reduction != "none":
             loss = total(loss, None)
         if reduction == "mean":
             weights = -total(share, None)
             loss, share = loss / weights, share / weights
-        return record_n(cls, loss, (a,), (a, target, weight), (share, index, x.shape, REDUCTIONS[reduction]))
+        const = share, None if all_count else keep, index, x.shape, REDUCTIONS[reduction]
+        return record_n(cls, loss, (a,), (a, target, weight), const)
 
-    def backward(self, xp: Any, g: Any, a: Any, target: Any, weight: Any, share: Any, index: Any,
+    def backward(self, xp: Any, g: Any, a: Any, target: Any, weight: Any, share: Any, keep: Any, index: Any,
                  shape: tuple[int, ...], _: int) -> Any:
-        return xp.apply(Place, xp.apply(Scaled, g, share), index, shape)
+        part = xp.apply(Scaled, g, share) if keep is None else xp.apply(Kept, g, share, keep)
+        return xp.apply(Place, part, index, shape)
 
 
 class NllLoss2D(NllLoss, name="NllLoss2D"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import quiet
 from minigrad._base.dtype import as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad.backends import intp
@@ -96,7 +97,7 @@ class Trilinear(Node):
         check_kind(x, "b", "bmm")
         same_device(x, weights, y)
         if backend_of(x) is None:
-            result = np.einsum("ni,oij,nj->no", x, weights, y, optimize=True)
+            result = quiet(np.einsum)("ni,oij,nj->no", x, weights, y, optimize=True)
         else:
             (n, i), (o, _, j) = x.shape, weights.shape
             result = ((x @ weights.swapaxes(0, 1).reshape(i, o * j)).reshape(n, o, j) @ y[:, :, None])[:, :, 0]
@@ -378,7 +379,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
                                   "GitHub.")
     check_indices(indices, starts, table)
     check_table(weight, factors, padding_idx)
-    count = len(starts) - bool(include_last_offset and len(starts))
+    if include_last_offset and not len(starts):
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    count = len(starts) - bool(include_last_offset)
     bags = intp.searchsorted(starts[:count], np.arange(indices.size, like=device_like(indices)), side="right") - 1
     padding = -1 if padding_idx is None else padding_idx % len(table)
     if factors is not None and factors.array.ndim == 2:

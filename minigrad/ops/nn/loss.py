@@ -13,6 +13,7 @@ import numpy as np
 
 from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.dtype import Size, as_dtype, result_dtype
+from minigrad._base.tensor_errors import mismatch
 from minigrad.backends.numpy import FLOAT32, add_at, total
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record2, record_n
@@ -42,7 +43,7 @@ from minigrad.ops.pointwise.unary import Abs, Exp, Log, Neg
 from minigrad.ops.reduce.sums import mean, sum
 from minigrad.ops.shape.views import Expand, Unsqueeze
 from minigrad.ops.special.functions import Xlogy
-from minigrad.ops.tensor.copy import Clone, mismatch
+from minigrad.ops.tensor.copy import Clone
 from minigrad.ops.tensor.storage import size
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "gaussian_nll_loss",
@@ -596,10 +597,10 @@ class MultiMarginLossBackward:
     def values(g: Any, a: Any, margin: float, p: int, index: Any, share: Any) -> Any:
         rows = a.reshape(len(share), -1)
         gaps = margin - rows[index][:, None] + rows
-        slopes = np.where(gaps > 0, (1 if p == 1 else 2 * gaps) * (g.reshape(-1) * share)[:, None], 0)
+        slopes = np.where(gaps > 0, (1 if p == 1 else 2 * gaps) * share[:, None], 0)
         slopes[index] = 0
         slopes[index] = 0 - slopes.sum(1)  # not -0
-        return as_dtype(slopes.reshape(a.shape), a.dtype, copy=False)
+        return as_dtype((slopes * g.reshape(-1, 1)).reshape(a.shape), a.dtype, copy=False)
 
     @staticmethod
     def forward(g: Tensor, a: Tensor, *const: Any) -> Tensor:
@@ -682,11 +683,11 @@ class MultilabelMarginLossBackward:
     @staticmethod
     def values(g: Any, a: Any, target: Any, is_target: Any, listed: Any, share: Any) -> Any:
         rows, labels, marked = [np.atleast_2d(v) for v in (a, target, is_target)]
-        above = (gaps_of(rows, labels, listed, marked) > 0) * (g.reshape(-1, 1) * share[:, None])[:, :, None]
+        above = (gaps_of(rows, labels, listed, marked) > 0) * share[:, None, None]
         slopes = above.sum(1)
         row, column = np.nonzero(listed)
         add_at(slopes, (row, labels[row, column]), -above.sum(2)[row, column])
-        return as_dtype(slopes.reshape(a.shape), a.dtype, copy=False)
+        return as_dtype((slopes * g.reshape(-1, 1)).reshape(a.shape), a.dtype, copy=False)
 
     @staticmethod
     def forward(g: Tensor, a: Tensor, *const: Any) -> Tensor:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._base.contexts import quiet
 from minigrad._base.dtype import HALVES, Size, as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
@@ -517,7 +518,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     result = batch_norm_of(rows, mean, variance, weight, bias, use_input_stats, momentum, eps)
     for running, moved in ((running_mean, mean), (running_var, variance)):
         if running is not None and moved is not None and use_input_stats:
-            running.array[...] = moved.array.reshape(n, c).mean(0)
+            running.array[...] = quiet(moved.array.reshape(n, c).mean)(0)
             counter_of(running).value += 1
     return View.forward(result, shape)
 

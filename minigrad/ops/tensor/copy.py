@@ -15,12 +15,12 @@ from minigrad._base.device import memory_format as format_type
 from minigrad._base.dtype import as_dtype, float16, float32, float64, int8, int16, int32, int64, load_bfloat16, uint8
 from minigrad._base.dtype import bool as bool_
 from minigrad._base.dtype import dtype as dtype_type
-from minigrad._base.tensor_errors import check_tensor
+from minigrad._base.tensor_errors import check_tensor, mismatch
 from minigrad._base.type_name import type_name
 from minigrad.backends.registry import BACKEND_OF, device_handle, device_like, moved, resolve_device
 from minigrad.core import SCALAR_OPERAND, Node, Tensor, materialized, record1, record2, record_without_grad
 from minigrad.history.inplace import in_place
-from minigrad.ops._dispatch import broadcast_shape, number_in, op, tensor_method
+from minigrad.ops._dispatch import number_in, op, tensor_method
 from minigrad.ops._dispatch.memory_order import in_dense_order, in_format, suggests_channels_last
 
 __all__ = ["clone", "fill_", "zero_"]
@@ -87,15 +87,6 @@ class ToCopy(Node):
     def backward(self, xp: Any, g: Any, dtype: Any, handle: Any = None) -> Any:
         g = g if xp.dtype(g) is dtype else xp.cast(g, dtype)
         return g if handle is None else xp.moved(g, handle)
-
-
-def mismatch(target: tuple[int, ...], source: tuple[int, ...]) -> str:
-    """PyTorch's message for a source that cannot be broadcast to a target."""
-    try:
-        shape = broadcast_shape(target, source)
-    except RuntimeError as error:
-        return str(error)
-    return f"output with shape {list(target)} doesn't match the broadcast shape {list(shape)}"
 
 
 def laid_out(result: Tensor, format: format_type | None) -> Tensor:

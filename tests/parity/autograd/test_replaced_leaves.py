@@ -111,3 +111,16 @@ def converted(m):
 @pytest.mark.parametrize("program", [swapped, swapped_then_backward, swapped_with_a_weak_reference, converted])
 def test_swaps(torch, program):
     alike(torch, program)
+
+
+@pytest.mark.parametrize("before, after", [(3, 2), (3, 1), ((2, 3), 3), ((2, 1), 2), (1, 3), ((), 3), (3, ())], ids=str)
+def test_adding_to_a_grad_of_another_shape(torch, before, after):
+    def program(m):
+        x = m.ones(before, requires_grad=True)
+        old = x * 2
+        x.data = m.ones(after, dtype=m.float64)
+        x.grad = m.ones(after, dtype=m.float64)
+        old.sum().backward()
+        return x.grad
+
+    alike(torch, program)

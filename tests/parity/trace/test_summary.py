@@ -60,6 +60,7 @@ def test_products_count_as_in_pytorchs_counter(make: Callable[[], nn.Module]) ->
         (result if isinstance(result, torch.Tensor) else result[0]).sum().backward()
     products = ("Convolution", "Addmm", "Mm", "Bmm", "ScaledDotProduct")
     rows = trace.rows([([node], None) for node in range(len(trace.nodes))])
+    assert trace.node_rows() == [(row.saved, row.flops, row.gradient) for row in rows]
     counted = sum(row.flops for node, row in zip(trace.nodes, rows, strict=True) if node["name"].startswith(products))
     with FlopCounterMode(display=False) as counter:
         model(*inputs)

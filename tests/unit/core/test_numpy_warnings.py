@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 import numpy as np
 import pytest
 
+import minigrad
 from minigrad.core.engine import SILENCE, ignore_numpy_warnings
+from tests.parity.compare import arrays_of
+from tests.parity.tables import all_cases, all_plain
+from tests.wasm import tables as wasm_tables
 
 OPS = {
     "sqrt of 0": (lambda m, x: x.sqrt(), 0.0, [np.inf]),
@@ -82,4 +87,56 @@ def test_filters_about_other_warnings_change_nothing(m):
             assert np.geterr() == before
         warnings.simplefilter("error")
         with ignore_numpy_warnings():
+            assert np.geterr() == before
+        warnings.filters.insert(0, ("error", None, RuntimeWarning, None, 0))  # not as `warnings` wants it
+        with ignore_numpy_warnings():
             assert set(np.geterr().values()) == {"ignore"}
+
+
+@pytest.mark.parametrize("change", [lambda: warnings.simplefilter("always"), lambda: warnings.simplefilter("error"),
+                                    lambda: warnings.filterwarnings("default", category=RuntimeWarning),
+                                    warnings.resetwarnings])
+def test_no_filter_of_a_users_lets_an_op_warn(change):
+    with warnings.catch_warnings(record=True) as caught:
+        change()
+        assert minigrad.tensor([0.0]).log().tolist() == [-np.inf]
+        assert (1 / minigrad.zeros(1)).half().tolist() == [np.inf]
+        assert caught == []
+        with contextlib.suppress(RuntimeWarning):
+            np.zeros(1) / np.zeros(1)
+            assert [each.category for each in caught] == [RuntimeWarning]  # the user's own
+        with warnings.catch_warnings():
+            assert warnings.filters[0] == SILENCE
+    assert warnings.filters.count(SILENCE) == 1
+
+
+VALUES = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e38, -1e38, 1e-38, 1e-45, 88.0, -88.0, 1.0, -1.0, 1e30, 2.5])
+
+
+def special(inputs, dtype, seed):
+    """Values at which functions overflow, divide by zero or are undefined, for the leaves of a case."""
+    chosen = np.random.RandomState(seed)
+    with np.errstate(all="ignore"):
+        return [chosen.choice(VALUES, each.shape).astype(each.dtype) if each.dtype.kind == "f" else each
+                for each in arrays_of(inputs, dtype, seed)]
+
+
+def test_every_op_is_silent_and_computes_the_same(monkeypatch):
+    """The tables of ops at special values: with a filter that shows all warnings, and where NumPy raises."""
+    monkeypatch.setattr(wasm_tables, "arrays_of", special)
+    for name, case in {**all_cases(), **all_plain()}.items():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            quietly = attempt(case)
+            with np.errstate(all="raise"):
+                loudly = attempt(case)
+        assert [each.message for each in caught if each.category is RuntimeWarning] == [], name
+        assert str(loudly) == str(quietly) or wasm_tables.close(loudly, quietly), name
+
+
+def attempt(case):
+    """What a case gives; some programs convert infinities to integers."""
+    try:
+        return wasm_tables.outcome(*case[:2])
+    except OverflowError as error:
+        return str(error)

@@ -187,3 +187,34 @@ describe("what is shown", () => {
       .toBe("The inspector cannot show this: Error: this is not a whole trace: entry 0 of its nodes has no [(name:str,tensor?,value?)] as its saved");
   });
 });
+
+describe("the slider", () => {
+  it("stands where the counter says, and stays out of what comes before the first step", () => {
+    const [, root] = show({ lens: "backward" });
+    const slider = root.querySelector(".mg-slider") as HTMLInputElement;
+    const first = root.dataset["step"];
+    expect([slider.value, slider.max]).toEqual([first, "11"]);
+    expect(root.querySelector(".mg-counter")?.textContent).toBe(`${first} / 11`);
+    press(root, "ArrowRight");
+    expect(slider.value).toBe(root.dataset["step"]);
+    for (const [moved, lands] of [["9", "9"], ["0", first]] as const) {
+      slider.value = moved;
+      slider.dispatchEvent(new Event("input"));
+      expect([root.dataset["step"], slider.value]).toEqual([lands, lands]);
+    }
+  });
+});
+
+describe("the levels of a map", () => {
+  it("has the map itself as one, where it is none of the others", () => {
+    const trace = { ...square(), scopes: [{ name: "a", module: "A", parent: null }, { name: "b", module: "B", parent: 0 }, { name: "c", module: "C", parent: null }] };
+    trace.nodes = trace.nodes.map((node, id) => ({ ...node, scope: id === 0 ? 1 : 2 }));
+    const pressed = (root: Element): string[] => [...root.querySelectorAll(".mg-levels [aria-pressed=true]")].map((button) => button.textContent ?? "");
+    const [, root] = show({}, { ...trace, folded: [1, 2] } as never);
+    expect(pressed(root)).toEqual(["map"]);
+    press(root, "1");
+    expect(pressed(root)).toEqual(["model"]);
+    (root.querySelector(".mg-levels button") as HTMLElement).click();
+    expect(pressed(root)).toEqual(["map"]);
+  });
+});

@@ -48,9 +48,10 @@ it("writes what a box did with units, in as many letters as there are, the chose
   expect(measureText({ ...ROW, forward: 2e-6, saved: 2048, flops: 3072, gradient: 2 }, "forward")).toBe("2 µs");
   expect([measureText({ ...ROW, saved: 2048 }, "saved"), measureText({ ...ROW, flops: 3072 }, "flops"), measureText({ ...ROW, gradient: "nan" }, "gradient")]).toEqual(["2 KiB", "3.07 kFLOP", "nan"]);
   expect(measureText({ ...ROW, parameters: 0 }, "parameters")).toBe("");
-  expect(inLines(ROW, [30, 30], null)).toEqual(["[2, 16, 32] · 152k params", "2.7 s · 1.7 MiB · ‖∇‖ 0.67"]);
-  expect(inLines(ROW, [21], null)).toEqual(["[2, 16, 32] · 2.7 s"]);
+  expect(inLines(ROW, [30, 30], null)).toEqual(["[2, 16, 32] · 152k params", "7.2 s · 1.7 MiB · ‖∇‖ 0.67"]);
+  expect(inLines(ROW, [21], null)).toEqual(["[2, 16, 32] · 7.2 s"]);
   expect(inLines(ROW, [30, 30], "saved")[0]).toMatch(/^1\.7 MiB/);
+  expect(inLines(ROW, [30], "backward")[0]).toBe("4.5 s backward · [2, 16, 32]");
   expect(inLines(ROW, [0], null)).toEqual([""]);
   expect(inWords({ ...ROW, forward: null, backward: null })).toBe("output [2, 16, 32], saved bytes 1.69 MiB, FLOPs (estimate) 10.8 MFLOP, parameters 152k, norm of the gradient of the output 0.67");
   expect(middle("transformer.h.0.attn.c_proj.weight", 20)).toBe("transform…roj.weight");
@@ -66,7 +67,7 @@ it.each([[0, "0 B"], [512, "512 B"], [1023, "1023 B"], [1024, "1 KiB"], [1152, "
 it("knows times only where they were recorded, and nothing of a trace without rows", () => {
   expect(new Rows(network()).known).toEqual(["saved", "flops", "parameters", "gradient"]);
   const timed = network((trace) => trace.nodes.forEach((node) => (node.seconds = [1e-4, 2e-6])));
-  expect(new Rows(timed).known).toEqual(["forward", "backward", "saved", "flops", "parameters", "gradient"]);
+  expect(new Rows(timed).known).toEqual(["time", "forward", "backward", "saved", "flops", "parameters", "gradient"]);
   expect(sizeIn(new Rows(timed).of(1), "forward")).toBe(1e-4);
   const older = network((trace) => delete trace.rows);
   expect(new Rows(older).known).toEqual([]);
@@ -97,6 +98,7 @@ it("colours the boxes by one choice, and the edges too by gradients", () => {
   const shares = [...root.querySelectorAll<SVGElement>("[data-node]")].map((node) => [Number(node.getAttribute("data-node")), Number(node.style.getPropertyValue("--mg-share"))]);
   expect(Object.fromEntries(shares)).toMatchObject({ 0: 1, 1: 0.99 });
   expect(root.querySelector(".mg-scales")?.textContent).toBe("saved bytes 0100 B");
+  expect([...choice.options].map(({ text }) => text)).not.toContain("time, both passes");
   choose("gradient");
   expect([graph.classList.contains("mg-heat"), graph.classList.contains("mg-costs")]).toEqual([true, false]);
   expect(root.querySelector('[data-node="4"]')?.getAttribute("data-size")).toBe("small");
@@ -104,6 +106,16 @@ it("colours the boxes by one choice, and the edges too by gradients", () => {
   choose("");
   expect([...graph.classList].filter((name) => ["mg-heat", "mg-costs", "mg-coloured"].includes(name))).toEqual([]);
   expect(root.querySelectorAll("[data-size]").length).toBe(0);
+});
+
+it("colours by the time of both passes, which the legend and the boxes give as one sum", () => {
+  const { root } = shown(network((trace) => trace.nodes.forEach((node, id) => (node.seconds = id === 0 ? [2e-3, 1e-3] : [1e-3, null]))));
+  const choice = root.querySelector(".mg-colour select") as HTMLSelectElement;
+  for (const [name, told] of [["time", "time, both passes 03 ms"], ["forward", "time of the ops 02 ms"]] as const) {
+    choice.value = name;
+    choice.dispatchEvent(new Event("change"));
+    expect(root.querySelector(".mg-scales")?.textContent).toBe(told);
+  }
 });
 
 it("lists all modules and ops, sorted and filtered, and goes with the selection", () => {
@@ -201,11 +213,57 @@ it("says at a glance what the model is, which part costs most, and where gradien
   expect(told).toEqual([
     `Net, 100 parameters, ${trace.nodes.length} nodes`,
     `first Linear: 3 s forward and backward (${Math.round(300 / total)} %)`,
+    "its norm ‖∇‖ shrinks 2,000,000× on its way from the output (first Linear: 2) to the input (second Linear: 1.00e-6)",
     "first Linear: 1.5 KiB",
     "second Linear: 75 parameters (75 %)",
-    "of outputs: largest at first Linear: 1 per entry; smallest at second Linear: 5e-7, 2,000,000 times smaller",
   ]);
   (place.querySelector(".mg-overview .mg-link") as HTMLElement).click();
   expect(place.querySelector(".mg-selected")?.getAttribute("data-node")).not.toBeNull();
   expect(place.querySelector(".mg-overview")).toBeNull();
+});
+
+/** What the card says of a network of three modules, after a change, by what each line is about. */
+function card(change: (trace: Trace) => void): Record<string, string> {
+  const trace = network((each) => {
+    each.scopes = [{ name: "net", module: "Net", parent: null }, ...["a", "b", "c"].map((name) => ({ name, module: "Linear", parent: 0 }))];
+    each.nodes.forEach((node, id) => Object.assign(node, { name: `Op${id}Backward0`, scope: 1 + (id % 3), sequence_nr: id, seconds: [1e-3, 0] }));
+    each.rows = { nodes: each.nodes.map(() => [0, 10, null]), scopes: [[[4], 0, 1, 1, 0, 0, null], ...[2, 8, 0.1].map((norm) => [[4], 0, 1e-3, 0, 0, 0, norm])] as never };
+    change(each);
+  });
+  const place = document.createElement("div");
+  document.body.replaceChildren(place);
+  render({ model: new FakeModel({ trace: JSON.stringify(trace), step: trace.events.findIndex(({ kind }) => kind === "backward_start") }), el: place });
+  const [heads, told] = ["dt", "dd"].map((name) => [...place.querySelectorAll(`.mg-overview ${name}`)].map((line) => line.textContent ?? "")) as [string[], string[]];
+  return Object.fromEntries(heads.map((head, at) => [head, told[at] ?? ""]));
+}
+
+it("names the direction in which a gradient changes, and what is largest between the ends", () => {
+  const norms = (...all: number[]) => (trace: Trace) => all.forEach((norm, at) => ((trace.rows?.scopes[at + 1] as unknown[])[6] = norm));
+  expect(card(norms(9, 2, 0.5)).gradient).toBe("its norm ‖∇‖ grows 18× on its way from the output (c Linear: 0.5) to the input (a Linear: 9)");
+  expect(card(norms(2, 8, 2.5)).gradient).toBe("its norm ‖∇‖ stays about as large on its way from the output (c Linear: 2.5) to the input (a Linear: 2); largest between them at b Linear: 8");
+  expect(card(norms(3, 0.1, 9)).gradient).toMatch(/shrinks 3× .*; smallest between them at b Linear: 0\.1$/);
+  expect(card(norms(0, 1, 1)).gradient).toMatch(/vanishes on its way .* \(a Linear: 0\)/);
+});
+
+it("says that the first call of a kind was a warm-up, where later ones of as much work took less", () => {
+  const slow = (later: number, flops = 10) => (trace: Trace) => {
+    trace.nodes.slice(0, 3).forEach((node, id) => Object.assign(node, { name: "AddmmBackward0", seconds: [id === 0 ? 0.05 : later, 0] }));
+    trace.rows?.nodes.forEach((row, id) => (row[1] = id === 0 ? flops : 10));
+    Object.assign(trace.rows?.scopes[1] ?? [], { 2: 0.052 });
+    Object.assign(trace.rows?.scopes[2] ?? [], { 2: 0.003 });
+  };
+  expect(card(slow(1e-3))["warm-up"]).toBe("the first Addmm, in a Linear, took 50 ms; later ones suggest 1 ms. Without first calls b Linear takes most: run the model once, then inspect it");
+  expect(card(slow(0.04))["warm-up"]).toBeUndefined();
+  expect(card(slow(1e-3, 1_000))["warm-up"]).toBeUndefined();
+});
+
+it("says which parts hold one parameter", () => {
+  const told = card((trace) => {
+    const leaf = trace.nodes.findIndex(({ variable }) => variable !== undefined);
+    const users = trace.nodes.flatMap(({ next }, id) => (next.length > 0 ? [id] : [])).slice(0, 2);
+    users.forEach((id, at) => Object.assign(trace.nodes[id] ?? {}, { scope: 1 + at, next: [[leaf, 0], ...(trace.nodes[id]?.next.slice(1) ?? [])] }));
+    Object.assign(trace.tensors[trace.nodes[leaf]?.variable ?? 0] ?? {}, { parameter: true, shape: [3, 2] });
+  });
+  expect(told["share"]).toBe("a Linear and b Linear hold one parameter [3, 2]: it counts once, and adds up what comes from both");
+  expect(card(() => undefined)["share"]).toBeUndefined();
 });

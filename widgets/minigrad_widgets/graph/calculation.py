@@ -165,9 +165,11 @@ class _Reading:
         return [tensor for tensor in [*event["inputs"], *event.get("reads", ())] if tensor is not None]
 
     def needed(self, root: int | None) -> tuple[list[int], set[int]]:
-        """Return the ops on which the root depends, in their order, and all their tensors."""
-        steps, shown, todo = set(), set(), [root]
-        while todo:
+        """Return the ops on which the root depends, in their order, and all their tensors; of too many ops, some."""
+        steps: set[int] = set()
+        shown: set[int] = set()
+        todo = [root]
+        while todo and len(steps) <= MOST_OPS:
             tensor = todo.pop()
             if tensor is None or tensor in shown:
                 continue

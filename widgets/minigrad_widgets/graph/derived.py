@@ -49,8 +49,9 @@ def filled(data: Data) -> list[Data]:
     for event in data["events"]:
         if event["kind"] in ("accumulate", "grad", "hook"):
             written.add(event["tensor"])
-        found.update(number for _, what, number in event.get("held", ())
-                     if what == 3 and number is not None and number not in written)
+        for _, what, number in event.get("held", ()):
+            if what == 3 and number is not None and number not in written:
+                found.add(number)
     return [{**tensor, "filled": True} if at in found else tensor for at, tensor in enumerate(data["tensors"])]
 
 

@@ -240,7 +240,7 @@ def opening(data: Data, limit: int = LIMIT, small: int = SMALL) -> list[int]:
     folded = {scope for scope in inside[None] if counts[scope]}
     fewest = FEWEST if len(data["nodes"]) > SMALL else FEWEST // 2
     shut = {scope for scope in range(len(counts)) if not inside.get(scope)}  # only ops in it, or too large to be opened
-    while len(set(owners(data, folded))) < fewest and (waiting := folded - shut):
+    while _boxes(data, folded, counts) < fewest and (waiting := folded - shut):
         first = max(waiting, key=lambda scope: (scope not in rows, counts[scope], -scope))
         if first in rows and len(inside[first]) > 1 and inside[first][0] not in rows and _is_deep(
                 data, inside[first][0], inside):
@@ -249,12 +249,17 @@ def opening(data: Data, limit: int = LIMIT, small: int = SMALL) -> list[int]:
         alike = {scope for scope in waiting if known[-1 - scope] == known[-1 - first]}
         for chosen in (alike, {first}):
             tried = folded - chosen | {each for scope in chosen for each in inside.get(scope, ()) if counts[each]}
-            if len(set(owners(data, tried))) <= SMALL:
+            if _boxes(data, tried, counts) <= SMALL:
                 folded = tried
                 break
         else:
             shut.add(first)
     return sorted(folded)
+
+
+def _boxes(data: Data, folded: set[int], counts: list[int]) -> int:
+    """How many boxes there are: those of the folded scopes, none of which is in another, and the nodes beside them."""
+    return len(data["nodes"]) + sum(1 - counts[scope] for scope in folded)
 
 
 def _is_deep(data: Data, scope: int, inside: dict[int | None, list[int]]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from minigrad.recorder import Trace
@@ -20,17 +21,20 @@ def rows(trace: Trace, data: Data, answers: bool) -> Data:
     """
     inside = _inside(data)
     calls = len(trace.scopes)  # those after them are the map's own
-    scopes = [(nodes, scope if scope < calls else None) for scope, nodes in enumerate(inside)]
-    found = trace.rows([*scopes, *(([node], None) for node in range(len(data["nodes"])))])
     reached = _reached(data)
-    told = []
-    for row, nodes in zip(found, [*inside, *([node] for node in range(len(data["nodes"])))], strict=True):
-        gradient: float | str | None = row.gradient if answers else None
-        if gradient is None and answers and not reached.isdisjoint(nodes):
-            gradient = NOT_KEPT
-        told.append([None if row.output is None else [*row.output], row.parameters, _short(row.forward_seconds),
-                     _short(row.backward_seconds), row.saved, row.flops, _short(gradient)])
-    return {"scopes": told[:len(inside)], "nodes": [row[4:] for row in told[len(inside):]]}
+
+    def gradient(norm: float | None, nodes: Iterable[int]) -> float | str | None:
+        """The norm, or that it was not kept, if a question does not ask for it."""
+        if norm is None and answers:
+            return None if reached.isdisjoint(nodes) else NOT_KEPT
+        return _short(norm) if answers else None
+
+    found = trace.rows((nodes, scope if scope < calls else None) for scope, nodes in enumerate(inside))
+    scopes = [[None if row.output is None else [*row.output], row.parameters, _short(row.forward_seconds),
+               _short(row.backward_seconds), row.saved, row.flops, gradient(row.gradient, nodes)]
+              for row, nodes in zip(found, inside, strict=True)]
+    return {"scopes": scopes, "nodes": [[saved, flops, gradient(norm, (node,))]
+                                        for node, (saved, flops, norm) in enumerate(trace.node_rows())]}
 
 
 def _inside(data: Data) -> list[list[int]]:

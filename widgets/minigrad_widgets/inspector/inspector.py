@@ -11,7 +11,6 @@ page that plays on its own, without a kernel and without network requests.
 from __future__ import annotations
 
 import gc
-import pickle
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -111,7 +110,7 @@ class Inspector(Widget):
         Positions are those of what is drawn at first: the browser lays out what is unfolded later.
         """
         self._trace = trace
-        self._data: dict[str, Any] = shorten(pickle.loads(pickle.dumps(trace.to_dict())))
+        self._data: dict[str, Any] = shorten(trace.to_dict())
         gather(self._data, whole)
         add_runs(self._data)
         call = trace.failed()

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 NAME, LINE = 80, 2_000
-NAMES = ("name", "op", "hook", "type", "mode", "module", "dtype")
+NAMES = {"files": ("name",), "tensors": ("name", "dtype"), "nodes": ("name",), "scopes": ("name", "module"),
+         "events": ("name", "op", "hook", "type", "mode"), "values": ("dtype",)}
 
 
 def name(text: str) -> str:
@@ -23,10 +24,11 @@ def line(text: str) -> str:
 
 
 def shorten(data: dict[str, Any]) -> dict[str, Any]:
-    """Cut, in place, everything too long in a trace as plain data; return the same dict."""
-    for key in ("files", "tensors", "nodes", "scopes", "events", "values"):
+    """Return a trace as plain data with records of its own, in which everything too long is cut."""
+    data = {part: [{**record} for record in records] if part in NAMES else records for part, records in data.items()}
+    for key, names in NAMES.items():
         for record in data.get(key, ()):
-            cut(record, NAMES)
+            cut(record, names)
     for file in data["files"]:
         file["lines"] = [line(each) for each in file["lines"]]
     for event in data["events"]:

@@ -35,6 +35,8 @@ export class Levels {
   /** The calls of modules that contain nodes. */
   readonly #scopes: number[];
   readonly #buttons: HTMLButtonElement[];
+  /** Goes back to the map with which a model opens, where that is no level. */
+  readonly #map: HTMLButtonElement | null;
   #folded = -Infinity;
 
   constructor(
@@ -45,17 +47,22 @@ export class Levels {
     const used = new Set(trace.nodes.flatMap((node) => chain(trace, node.scope)));
     this.#scopes = [...used];
     const most = this.#scopes.reduce((deepest, id) => Math.max(deepest, this.#deep[id] ?? 0), -1);
-    this.#buttons = Array.from({ length: most + 2 }, (_, level) => this.#button(level, most + 1));
+    this.#buttons = Array.from({ length: most + 2 }, (_, level) => this.#level(level, most + 1));
     if (trace.nodes.length > MOST) this.#buttons.pop();
-    this.element.append(...this.#buttons);
+    this.#map = trace.folded?.length && !this.#buttons.some((_, level) => this.#is(level, new Set(trace.folded))) ? this.#button("map", "the boxes with which the model opens", () => this.fold(new Set(trace.folded))) : null;
+    this.element.append(...(this.#map ? [this.#map] : []), ...this.#buttons);
     this.element.hidden = this.#scopes.length === 0;
   }
 
-  #button(level: number, last: number): HTMLButtonElement {
+  #level(level: number, last: number): HTMLButtonElement {
     const name = level === last ? "op" : level === 0 ? "model" : level === 1 ? "block" : level === 2 ? "inner block" : String(level - 1);
     const what = level === last ? "show every op" : `one box for each module at depth ${level + 1}`;
-    const button = html("button", { type: "button", class: "mg-tab", title: `${what} (key ${level + 1})` }, name);
-    button.addEventListener("click", () => this.choose(level));
+    return this.#button(name, `${what} (key ${level + 1})`, () => this.choose(level));
+  }
+
+  #button(name: string, title: string, act: () => void): HTMLButtonElement {
+    const button = html("button", { type: "button", class: "mg-tab", title }, name);
+    button.addEventListener("click", act);
     return button;
   }
 
@@ -73,7 +80,12 @@ export class Levels {
 
   /** Shows the current level, if the folding is one. */
   show(folded: ReadonlySet<number>): void {
-    this.#buttons.forEach((button, level) => mark(button, "aria-pressed", String(same(this.#seen(folded), this.#seen(this.#at(level))))));
+    this.#buttons.forEach((button, level) => mark(button, "aria-pressed", String(this.#is(level, folded))));
+    if (this.#map) mark(this.#map, "aria-pressed", String(same(this.#seen(folded), this.#seen(new Set(this.trace.folded)))));
+  }
+
+  #is(level: number, folded: ReadonlySet<number>): boolean {
+    return same(this.#seen(folded), this.#seen(this.#at(level)));
   }
 
   /** The folded calls that are not inside others. */

@@ -4,13 +4,13 @@ import { brief, broken, nodeName, valueOf, sizeOf } from "../trace/format";
 import { arrange } from "../layout/arrange";
 import { Annotations, frameParts, paintBadge, Lights, coveredBy, fits, legend, savedMarks, stub, zoomButtons, TrayParts, type Annotation } from "./parts";
 import { Finder, foldedAt, Levels, middleOf } from "./controls";
-import { fitting, inColumns } from "../layout/columns";
+import { fitting, inColumns, type Columns } from "../layout/columns";
 import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Outlook, type Point, type Wire } from "../layout/geometry";
 import { gradientWidths, labelSpots, regionOf, type Spot } from "../layout/labels";
 import { chain, failureAt, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
 import { RAISED, STYLES, together, type NodeLook, type Scene } from "./look";
 import { tieParts, tieRegions, tieSpots } from "./links";
-import { inLines, inWords, Rows, type Measure, type Row } from "../trace/rows";
+import { inLines, inWords, middle, Rows, type Measure, type Row } from "../trace/rows";
 import type { Layout, Maybe, Tie, Trace } from "../trace/types";
 import { cardsBehind, framesOf, outside, widen, type Frame } from "../layout/frames";
 import { Places, turnedScope } from "./move";
@@ -53,6 +53,8 @@ const [BESIDE, WIDE, NARROW] = [40, 8.2, 5.9];
 const BEHIND = 5;
 /** The largest letters for which there is room below a title. */
 const LARGEST = 17;
+/** The width of a letter of a title, as a part of its height. */
+const BOLD = 0.66;
 /** What the name of an op lacks on a map that is drawn small. */
 const TAIL = /Backward\d+$/;
 /** How far pending gradients extend beyond their box: the gap to the next one is a little wider. */
@@ -78,7 +80,7 @@ export class GraphPane {
   readonly #map: Minimap;
   groups: Groups;  // what stands in the graph now
   #drawing: Drawing;
-  #columns = 1;
+  #columns: Columns = [1, false];
   #brief = false;
   /** The size of the letters on a map, in its own pixels: they are 11 on the screen. */
   #letters = 11;
@@ -147,7 +149,7 @@ export class GraphPane {
     const layout = this.#laidOut();
     this.viewport.isMap = this.groups.folded.size > 0;
     const columns = fitting(layout, this.groups, this.viewport.room);
-    if (!always && columns === this.#columns) return false;
+    if (!always && String(columns) === String(this.#columns)) return false;
     this.#columns = columns;
     this.#drawing = draw(this.groups, inColumns(layout, this.groups, columns));
     this.#build();
@@ -165,7 +167,8 @@ export class GraphPane {
   #entitle(id: BoxId): void {
     const [parts, box] = [this.#nodes.get(id), this.#drawing.boxes.get(id)];
     if (!parts || !box) return;
-    const name = this.#brief ? box.title.replace(TAIL, "") : box.title;
+    const short = this.#brief ? box.title.replace(TAIL, "") : box.title;
+    const name = this.#letters > LARGEST ? middle(short, Math.floor((box.width - BESIDE) / (BOLD * this.#letters))) : short;
     const kind = id < 0 ? (this.trace.scopes?.[scopeOf(id)]?.module ?? "") : "";
     const room = box.width - BESIDE;
     const fit = kind !== "" && !this.#brief && name.length * WIDE + kind.length * NARROW + 10 <= room;
@@ -215,7 +218,7 @@ export class GraphPane {
     for (const tie of this.#ties) this.#addTie(tie, beside.get(tie), wires, texts);
     this.#annotations.draw(this.groups, this.#drawing, this.#nodes, this.#edges);
     this.levels.show(this.groups.folded);
-    this.#map.show(this.#drawing.boxes.values(), this.#drawing.size);
+    this.#map.show(this.#drawing.boxes.values(), this.#drawing.size, this.viewport.isMap);
     this.#askForHeight();
   }
 

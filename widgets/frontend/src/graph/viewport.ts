@@ -15,7 +15,7 @@ const SETTLED = 500; // milliseconds
 const READERS = {
   near: { readable: 1, comfortable: 1, largest: 1.3, over: 44, under: 9, margin: 38 },
   beside: { readable: 0.55, comfortable: 0.8, largest: 1.1, over: 44, under: 9, margin: 38 }, // an open panel: whole rather than large
-  map: { readable: 0.65, comfortable: 1, largest: 1.5, over: 44, under: 9, margin: 38 },
+  map: { readable: 0.58, comfortable: 1, largest: 1.5, over: 44, under: 9, margin: 38 },
   afar: { readable: 1.4, comfortable: 2, largest: 2.4, over: 18, under: 18, margin: 54 },
 };
 
@@ -226,7 +226,7 @@ export class Viewport {
     this.frame.classList.toggle("mg-far", this.scale < FAR);
     this.frame.classList.toggle("mg-brief", this.isBrief);
     if (this.isMap) this.frame.style.setProperty("--mg-letters", `${this.letters}px`);
-    if (this.isMap) this.frame.style.setProperty("--mg-brief", `${Math.min(17, Math.max(15, 11 / this.scale))}px`);
+    if (this.isMap) this.frame.style.setProperty("--mg-brief", `${Math.min(19, Math.max(15, 11 / this.scale))}px`);
     this.onMove(this.region, this.scale < FAR);
   }
 
@@ -293,7 +293,7 @@ const WIDE = 150;
 const HIGH = 110;
 const LEAST = 4;
 const [BESIDE, BELOW] = [16, 16]; // the margins beside the map and below it, in pixels
-const FEW = 40; // so few boxes need no map: it would cover them
+const FEW = 40; // so few boxes need no map, unless they are one of a model: it would cover them
 
 export class Minimap {
   readonly element = svg("svg", { class: "mg-map", "aria-hidden": true, style: `width:${WIDE}px;height:${HIGH}px` });
@@ -301,6 +301,7 @@ export class Minimap {
   readonly #view = svg("rect", { class: "mg-map-view" });
   readonly #lit = svg("circle", { class: "mg-map-lit", r: 3 });
   #count = 0;
+  #few = FEW;
   #scale = 1;
   #size: Point = [1, 1];
   #shift: Point = [0, 0];
@@ -314,8 +315,9 @@ export class Minimap {
   }
 
   /** Draws all boxes; there is no map of a small graph, nor of one that is legible as a whole. */
-  show(boxes: Iterable<Box>, size: Point): void {
+  show(boxes: Iterable<Box>, size: Point, always = false): void {
     this.#size = size;
+    this.#few = always ? 0 : FEW;
     this.#scale = Math.min((WIDE - 8) / size[0], (HIGH - 8) / size[1]);
     this.#shift = [(WIDE - size[0] * this.#scale) / 2, (HIGH - size[1] * this.#scale) / 2];
     const parts: string[] = [];
@@ -337,7 +339,7 @@ export class Minimap {
     const [left, top] = this.#at([Math.max(0, region.left), Math.max(0, region.top)]);
     const [right, bottom] = this.#at([Math.min(this.#size[0], region.right), Math.min(this.#size[1], region.bottom)]);
     const whole = right - left >= this.#size[0] * this.#scale - 1 && bottom - top >= this.#size[1] * this.#scale - 1;
-    this.element.classList.toggle("mg-hidden", whole || this.#count <= FEW);
+    this.element.classList.toggle("mg-hidden", whole || this.#count <= this.#few);
     const sides = { x: left, y: top, width: Math.max(LEAST, right - left), height: Math.max(LEAST, bottom - top) };
     for (const [name, value] of Object.entries(sides)) mark(this.#view, name, value.toFixed(1));
   }

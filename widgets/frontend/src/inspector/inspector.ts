@@ -106,7 +106,7 @@ export class Inspector {
     this.#memory = new Memory(trace, { go: (step) => this.#goToStep(step), pick });
     this.#ask = new Ask(trace, link.questions, (answers, score) => this.#answered(answers, score));
     this.#ask.load(link.answers);
-    this.#transport = new Transport({ go: (position) => this.#go(position) });
+    this.#transport = new Transport({ go: (position) => this.#go(position), positionOf: (step) => (this.#lens instanceof BackwardLens ? this.#lens.positionOf(step) : step) });
     this.#growing = new Growing(this.element, link, this.#values?.result ?? null, { ...this.#transport.keys, turn: () => void this.#turn() });
     this.#ribbon = new Ribbon(trace);
     this.#transport.track.prepend(this.#ribbon.element);
@@ -339,7 +339,8 @@ export class Inspector {
   }
 
   #showPosition(): void {
-    this.#transport.show(this.#lens.position, this.#lens.last, this.#lens.text, this.#lens.counter);
+    const steps = this.#lens instanceof BackwardLens && this.#lens.name !== "values" ? this.#lens.steps : null;
+    this.#transport.show(this.#lens.position, this.#lens.last, this.#lens.text, this.#lens.counter, steps);
   }
 
   #showSource(shown: Maybe): void {

@@ -1,7 +1,7 @@
 /** One choice of what the boxes are coloured by, and a legend. */
 import { html } from "../page/dom";
 import { SIZES, sizeClass } from "../trace/format";
-import { gradientSize, MEASURES, measureText, Rows, sizeIn, type Measure, type Row } from "../trace/rows";
+import { COLOURS, gradientSize, measureText, Rows, sizeIn, type Measure, type Row } from "../trace/rows";
 import type { GraphPane } from "../graph/graph";
 import type { Trace } from "../trace/types";
 
@@ -24,7 +24,7 @@ export class Colour {
   ) {
     this.#rows = new Rows(trace);
     const known = this.#rows.known;
-    const options = MEASURES.filter(([name]) => known.includes(name)).map(([name, , told]) => html("option", { value: name }, name === "gradient" ? PER_ENTRY : told));
+    const options = COLOURS.filter(([name]) => known.includes(name)).map(([name, , told]) => html("option", { value: name }, name === "gradient" ? PER_ENTRY : told));
     if (known.length > 0 && !known.includes("forward")) options.push(html("option", { value: "", disabled: true }, NO_TIMES));
     this.#choice.append(html("option", { value: "" }, "none"), ...options);
     this.element.append(this.#choice);
@@ -69,7 +69,7 @@ export class Colour {
       const sizes = words.map(([name, text]) => html("span", { class: "mg-size" }, html("i", { "data-heat": name ?? "" }), text ?? ""));
       return this.legend.replaceChildren(html("span", {}, `${PER_ENTRY} (norm / √entries):`), ...sizes);
     }
-    const largest: Row = { output: null, parameters: most, forward: most, backward: most, saved: most, flops: most, gradient: null };
-    this.legend.replaceChildren(MEASURES.find(([name]) => name === measure)?.[2] ?? "", " 0", html("i", { class: "mg-scale", "aria-hidden": true }), measureText(largest, measure) || "0");
+    const largest: Row = { output: null, parameters: most, forward: most, backward: measure === "time" ? null : most, saved: most, flops: most, gradient: null };
+    this.legend.replaceChildren(COLOURS.find(([name]) => name === measure)?.[2] ?? "", " 0", html("i", { class: "mg-scale", "aria-hidden": true }), measureText(largest, measure) || "0");
   }
 }

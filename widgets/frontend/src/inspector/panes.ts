@@ -141,13 +141,13 @@ export class Ribbon {
   }
 
   #draw(steps: readonly number[]): void {
-    const last = Math.max(1, steps.length - 1);
+    const last = Math.max(1, steps.at(-1) ?? 0);
     const runs: { mode: Mode; from: number; to: number }[] = [];
-    steps.forEach((step, at) => {
+    steps.forEach((step) => {
       const mode = this.#at(step);
       const run = runs.at(-1);
-      if (run?.mode === mode) run.to = at;
-      else runs.push({ mode, from: at, to: at });
+      if (run?.mode === mode) run.to = step;
+      else runs.push({ mode, from: step, to: step });
     });
     const parts = runs.map(({ mode, from, to }) => {
       const [left, right] = [Math.max(0, from - 0.5), Math.min(last, to + 0.5)];

@@ -11,27 +11,33 @@ const TIGHT = 0.8;
 /** Between two columns, and between edges that turn there. */
 const [GUTTER, LANE, MARGIN] = [64, 9, 24];
 
-/** The number of columns in which a map is drawn at its size or, if none does that, largest. */
-export function fitting(layout: Layout, groups: Groups, [wide, high]: readonly [number, number]): number {
-  if (groups.folded.size === 0 || groups.members.size > MOST || wide <= 0 || high <= 0) return 1;
-  let [best, largest] = [1, 0];
-  for (let count = 1; count <= COLUMNS && largest < 1; count++) {
-    const [width, height] = inColumns(layout, groups, count).size;
-    const scale = Math.min(wide / width, high / height);
-    if (scale > largest * 1.05) [best, largest] = [count, scale];
+/** How many columns, and whether their rows are centred: edges that pass rows then run beside the column. */
+export type Columns = readonly [count: number, centred: boolean];
+
+/** The columns in which a map is drawn at its size or, if none does that, largest. */
+export function fitting(layout: Layout, groups: Groups, [wide, high]: readonly [number, number]): Columns {
+  let [best, largest]: [Columns, number] = [[1, false], 0];
+  if (groups.folded.size === 0 || groups.members.size > MOST || wide <= 0 || high <= 0) return best;
+  for (const centred of [false, true]) {
+    for (let count = centred ? 2 : 1; count <= COLUMNS && largest < 1; count++) {
+      const [width, height] = inColumns(layout, groups, [count, centred]).size;
+      const scale = Math.min(wide / width, high / height);
+      if (scale > largest * 1.05) [best, largest] = [[count, centred], scale];
+    }
   }
   return best;
 }
 
 /** The same layers, cut into so many columns of about equal height. */
-export function inColumns(layout: Layout, groups: Groups, count: number): Layout {
+export function inColumns(layout: Layout, groups: Groups, [count, centred]: Columns): Layout {
   const boxes = Object.entries(layout.nodes).map(([id, [x, y]]) => ({ id: Number(id), x, y, half: widthOf(groups, Number(id)) / 2 + 5 }));
   const rows = [...new Set(boxes.map(({ y }) => y))].sort((a, b) => a - b);
   const each = Math.ceil(rows.length / count);
   if (count < 2 || rows.length < 2) return layout;
+  if (centred) for (const row of rows) centre(boxes.filter(({ y }) => y === row));
   const column = (y: number): number => Math.floor(rows.findIndex((row) => y <= row + 1) / each);
   const place = new Map(boxes.map(({ id, y }) => [id, column(y)]));
-  const turns = turning(groups, place);
+  const turns = [...new Set([...turning(groups, place), ...(centred ? Object.keys(layout.edges ?? {}) : [])])];
   const kept = Object.entries(layout.edges ?? {}).filter(([pair]) => !turns.includes(pair));
   const shifts: [x: number, y: number][] = [];
   let right = 0;
@@ -49,6 +55,12 @@ export function inColumns(layout: Layout, groups: Groups, count: number): Layout
   const edges = Object.fromEntries(kept.map(([pair, points]) => [pair, points.map((point) => moved(point, place.get(ends(pair)[0]) as number))]));
   const bottom = Math.max(...Object.values(nodes).map(([, y]) => y)) + HEIGHT / 2 + MARGIN;
   return { nodes, size: [right + MARGIN, bottom], edges, turns: turned(turns, nodes, groups, place) };
+}
+
+/** Moves the boxes of a row so that its middle is at 0. */
+function centre(row: { x: number; half: number }[]): void {
+  const middle = (Math.min(...row.map(({ x, half }) => x - half)) + Math.max(...row.map(({ x, half }) => x + half))) / 2;
+  for (const box of row) box.x -= middle;
 }
 
 const ends = (pair: string): [BoxId, BoxId] => pair.split(">").map(Number) as [BoxId, BoxId];

@@ -13,6 +13,8 @@ const ICONS = {
 
 export interface Commands {
   go(position: number): void;
+  /** The position of a step, or of the last one before it. */
+  positionOf?(step: number): number;
 }
 
 export class Transport {
@@ -27,13 +29,14 @@ export class Transport {
   #timer: ReturnType<typeof setTimeout> | null = null;
   #position = 0;
   #last = 0;
+  #steps: readonly number[] | null = null;
 
   constructor(private readonly commands: Commands) {
     for (const speed of SPEEDS) this.#speed.append(html("option", { value: speed }, `${speed} ×`));
     this.#speed.value = "1";
     this.#playButton = this.#button("play", "play (space)", () => this.toggle());
     this.#slider.setAttribute("aria-label", "step");
-    this.#slider.addEventListener("input", () => this.#go(Number(this.#slider.value)));
+    this.#slider.addEventListener("input", () => this.#slid(Number(this.#slider.value)));
     const group = html(
       "div",
       { class: "mg-buttons", role: "toolbar", "aria-label": "steps" },
@@ -62,17 +65,30 @@ export class Transport {
     return this.#timer !== null;
   }
 
-  show(position: number, last: number, valueText: string, counter: string): void {
+  /** `steps`: those of the positions, where the counter counts them: the knob then stands where the counter says. */
+  show(position: number, last: number, valueText: string, counter: string, steps: readonly number[] | null = null): void {
     this.#position = position;
     this.#last = last;
-    if (this.#slider.max !== String(last)) this.#slider.max = String(last);
-    this.#slider.value = String(position);
-    this.#slider.style.setProperty("--mg-way", `${last === 0 ? 0 : (100 * position) / last}%`);
+    this.#steps = steps;
+    this.#place();
     mark(this.#slider, "aria-valuetext", valueText);
     if (this.#counter.textContent !== counter) this.#counter.textContent = counter;
     for (const name of ["first", "back"]) this.#enable(name, position > 0);
     for (const name of ["forward", "last"]) this.#enable(name, position < last);
     if (this.playing && position >= last) this.pause();
+  }
+
+  #place(): void {
+    const [at, most] = this.#steps ? [this.#steps[this.#position] ?? 0, this.#steps.at(-1) ?? 0] : [this.#position, this.#last];
+    if (this.#slider.max !== String(most)) this.#slider.max = String(most);
+    this.#slider.value = String(at);
+    this.#slider.style.setProperty("--mg-way", `${most === 0 ? 0 : (100 * at) / most}%`);
+  }
+
+  /** The knob was moved; it stays out of what comes before the first step. */
+  #slid(value: number): void {
+    this.#go(this.#steps && this.commands.positionOf ? this.commands.positionOf(value) : value);
+    this.#place();
   }
 
   back(): void {

@@ -13,7 +13,7 @@ export interface Row {
   gradient: number | string | null;
 }
 
-/** What a box may be coloured by, and what a table is sorted by. */
+/** What a table has in columns, and is sorted by. */
 export const MEASURES = [
   ["forward", "time", "time of the ops"],
   ["backward", "derivative", "time of their derivatives"],
@@ -22,7 +22,9 @@ export const MEASURES = [
   ["parameters", "parameters", "parameters"],
   ["gradient", "‖∇‖", "norm of the gradient of the output"],
 ] as const;
-export type Measure = (typeof MEASURES)[number][0];
+/** What boxes may be coloured by: what the table has, and the time of a part in all, which boxes say first. */
+export const COLOURS = [["time", "", "time, both passes"], ...MEASURES] as const;
+export type Measure = (typeof COLOURS)[number][0];
 
 const numel = (sizes: readonly number[] | null): number => (sizes ?? []).reduce((a, b) => a * b, 1);
 
@@ -49,14 +51,19 @@ export class Rows {
     if (!this.trace.rows) return [];
     const timed = this.trace.nodes.some((node) => node.seconds !== undefined);
     const reached = this.trace.rows.nodes.some(([, , gradient]) => gradient !== null);
-    const all = MEASURES.map(([name]) => name);
-    return all.filter((name) => (name === "forward" || name === "backward" ? timed : name === "gradient" ? reached : true));
+    const all = COLOURS.map(([name]) => name);
+    return all.filter((name) => (name === "time" || name === "forward" || name === "backward" ? timed : name === "gradient" ? reached : true));
   }
+}
+
+function valueIn(row: Row, measure: Measure): number | string | null {
+  if (measure !== "time") return row[measure];
+  return row.forward === null && row.backward === null ? null : (row.forward ?? 0) + (row.backward ?? 0);
 }
 
 /** A measure as a number to sort and to colour by; null where it is unknown. */
 export function sizeIn(row: Row | null, measure: Measure): number | null {
-  const value = row?.[measure] ?? null;
+  const value = row && valueIn(row, measure);
   if (value === "nan" || value === "inf" || value === "-inf") return Infinity;
   return typeof value === "string" ? null : value;
 }
@@ -75,7 +82,7 @@ function scaled(value: number, digits: number, by: readonly (readonly [least: nu
 
 /** A measure with its unit; nothing where it is unknown, or zero. */
 export function measureText(row: Row, measure: Measure, digits = 3): string {
-  const value = row[measure];
+  const value = valueIn(row, measure);
   if (value === null || (value === 0 && measure !== "gradient")) return "";
   if (typeof value === "string") return value;
   if (measure === "saved") return amount(value, digits);
@@ -90,11 +97,12 @@ function parts(row: Row, first: Measure | null): string[] {
   const told: [string, string][] = [
     ["output", row.output ? shape(row.output) : ""],
     ["parameters", row.parameters > 0 ? `${measureText(row, "parameters", 2)} params` : ""],
-    ["forward", measureText(row, "forward", 2)],
+    ["time", measureText(row, "time", 2)],
     ["saved", measureText(row, "saved", 2)],
     ["gradient", measureText(row, "gradient", 2).replace(/^(?=.)/, "‖∇‖ ")],
   ];
-  if (first === "flops" || first === "backward") told.push([first, measureText(row, first, 2)]);
+  if (first === "flops") told.push([first, measureText(row, first, 2)]);
+  if (first === "forward" || first === "backward") told.push([first, measureText(row, first, 2).replace(/(?<=.)$/, ` ${first}`)]);
   return [...told.filter(([name]) => name === first), ...told.filter(([name]) => name !== first)].map(([, text]) => text).filter((text) => text !== "");
 }
 

@@ -1,0 +1,72 @@
+"""The first screens of models of docs/comparison.md as exported pages, without a click: what is the model, which part
+costs most, where does the gradient shrink; and nothing of the map is cut."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.groups import has_browser, has_torch, installed, require
+
+pytestmark = pytest.mark.browser
+require("browser", has_browser() and installed("jupyterlab"), "chromium, playwright or jupyterlab is not installed")
+require("torch", has_torch(), "PyTorch 2.13 is not installed")
+
+from playwright.sync_api import Locator, Page, expect
+
+from minigrad_widgets import inspect
+from tests.browser.fixtures import Opened, keep
+from tests.comparison.models import MODELS
+
+SIZES = [(800, 900), (1280, 800), (1440, 900), (2560, 1440)]
+# The boxes that do not lie in the frame of the map, and the texts on it of less than 11 pixels.
+CUT = """root => {
+  const frame = root.querySelector('.mg-svg').getBoundingClientRect();
+  return [...root.querySelectorAll('.mg-node .mg-box')].filter(box => {
+    const { left, right, top, bottom } = box.getBoundingClientRect();
+    return left < frame.left || right > frame.right || top < frame.top || bottom > frame.bottom;
+  }).length;
+}"""
+SMALL = """root => [...root.querySelectorAll('.mg-node text')]
+  .filter(text => text.textContent && text.checkVisibility())
+  .map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a).filter(size => size < 10.95)"""
+# The lines beside the map that are wider than their pane.
+LONG = """root => [...root.querySelectorAll('.mg-code .mg-line')]
+  .filter(line => line.getBoundingClientRect().right > line.parentElement.getBoundingClientRect().right + 1).length"""
+
+
+def answers(root: Locator) -> None:
+    """The card answers the three questions in words, its numbers are those of the boxes, and controls agree with it."""
+    card = root.locator(".mg-overview")
+    expect(card).to_be_visible()
+    told = dict(zip(card.locator("dt").all_inner_texts(), card.locator("dd").all_inner_texts(), strict=True))
+    assert "parameters" in told["is"] and "forward and backward (" in told["most time"]
+    gradient = told["gradient"]
+    assert "on its way from the output (" in gradient and ") to the input (" in gradient
+    assert any(word in gradient for word in ("shrinks", "grows", "stays about as large"))
+    assert "per entry" not in gradient
+    time = told["most time"].partition(": ")[2].partition(" forward")[0]
+    texts = root.locator(".mg-node :is(.mg-caption, .mg-told)").all_text_contents()
+    assert not any(texts) or any(time in text for text in texts)  # a map that is drawn small has titles only
+    assert root.locator(".mg-levels [aria-pressed=true]").count() == 1
+    assert root.locator(".mg-slider").input_value() == root.locator(".mg-counter").inner_text().split(" / ")[0]
+    assert root.evaluate(LONG) == 0
+
+
+def whole(root: Locator) -> None:
+    """All boxes are in sight, and all texts on them are legible."""
+    assert root.evaluate(CUT) == 0
+    assert root.evaluate(SMALL) == []
+
+
+@pytest.mark.parametrize("model", ["mlp", "unet", "lstm"])
+def test_exported_pages_answer_at_all_widths(page: Page, opened: Opened, model: str) -> None:
+    case = MODELS[model][1]()
+    root = opened(inspect(case.model, *case.inputs, **case.loss))
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            page.wait_for_timeout(300)  # the panes take their size
+            answers(root)
+            whole(root)
+            keep(page, f"{model}-{width}-{scheme}")
