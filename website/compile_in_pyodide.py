@@ -33,12 +33,11 @@ def compiled(source: bytes, path: Path) -> bytes:
 
 def main(folder: Path, wheel: str, stdlib: str) -> None:
     """Write the wheel and the archive into a folder."""
-    paths, left = sources(os.environ["IMPORTS"].split()), os.environ["LEFT"].split()
+    paths = sources(os.environ["IMPORTS"].split())
     with zipfile.ZipFile(folder / wheel, "a") as packages:
         for path in [path for path in paths if path.is_relative_to(PACKAGES)]:
             place = path.relative_to(PACKAGES)
-            if place.parts[0] not in left:
-                put(packages, place.parent / "__pycache__" / (place.stem + SUFFIX), compiled(path.read_bytes(), path))
+            put(packages, place.parent / "__pycache__" / (place.stem + SUFFIX), compiled(path.read_bytes(), path))
     own = {str(path.relative_to(ARCHIVE)) for path in paths if path.is_relative_to(ARCHIVE)}
     with zipfile.ZipFile(ARCHIVE) as given, zipfile.ZipFile(folder / stdlib, "w") as made:
         for name in [name for name in given.namelist() if not name.endswith("/")]:

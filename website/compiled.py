@@ -27,15 +27,13 @@ python.runPython(fs.readFileSync(program, 'utf8'));
 """
 
 
-def compile_modules(folder: Path, packages: Sequence[str], imports: Sequence[str], left: Sequence[str],
-                    wheel: Path) -> None:
+def compile_modules(folder: Path, packages: Sequence[str], imports: Sequence[str], wheel: Path) -> None:
     """Write a wheel with the compiled modules of packages, and Python's own modules as `STDLIB`, into a folder.
 
     Args:
         folder: has Pyodide, its lock, and the wheels that the lock names.
         packages: are loaded, by their names in the lock.
         imports: names of modules; what runs after they are imported is compiled.
-        left: names of packages whose modules stay sources.
         wheel: does not exist yet.
 
     Raises:
@@ -45,8 +43,7 @@ def compile_modules(folder: Path, packages: Sequence[str], imports: Sequence[str
     with zipfile.ZipFile(wheel, "w") as packed:
         packed.writestr(f"{name}-{version}.dist-info/METADATA",
                         f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n")
-    env = {"PYTHONDONTWRITEBYTECODE": "1", "IMPORTS": " ".join(imports), "LEFT": " ".join(left),
-           "WHEEL": wheel.name, "STDLIB": STDLIB}
+    env = {"PYTHONDONTWRITEBYTECODE": "1", "IMPORTS": " ".join(imports), "WHEEL": wheel.name, "STDLIB": STDLIB}
     facts = json.dumps([str(PROGRAM), str(folder), str(pyodide.FOLDER), list(packages), env])
     done = subprocess.run(["node", "--input-type=module", "-e", RUN, facts], text=True, capture_output=True)
     if done.returncode:

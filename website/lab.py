@@ -7,6 +7,7 @@ enough.
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,10 @@ INSTALLED = {"anywidget": ["ipywidgets", "psygnal", "typing-extensions"], "comm"
              "ipywidgets": ["comm", "traitlets"], "typing_extensions": []}
 # Of no use there: what a server sends to the browser, what this processor reads, what leads out of the packages.
 NOT_THERE = {"labextension", "nbextension", "..", ".pyc", ".so", ".pyd"}
+# What is left out of Pyodide's packages: of NumPy, what compilers and type checkers read, and a module that no other
+# imports; of jedi, what it knows of packages that are not there, file by file, which takes a second to unpack.
+LEFT_OUT = {"numpy": re.compile(r"numpy/f2py/|/lapack_lite\.|\.(pyi|pxd|pyx|h|c|a)$"),
+            "jedi": re.compile("jedi/third_party/(django-stubs|typeshed/third_party)/")}
 OURS = ("minigrad", "minigrad_widgets", "minigrad_lessons")
 EXTENSIONS = ("anywidget", "jupyterlab_widgets", "jupyterlite_pyodide_kernel")  # parts of JupyterLab's page
 SHARE = "share/jupyter/labextensions/"
@@ -40,7 +45,6 @@ COMPILED = "minigrad-compiled"
 # What the kernel imports before the first cell, and a lesson in it.
 IMPORTED = ["IPython", "IPython.core.interactiveshell", "anywidget", "comm", "ipywidgets", "micropip", "piplite",
             "sqlite3", "minigrad.recorder", "minigrad_lessons.cards", "minigrad_widgets"]
-LEFT = ["jedi", "parso", "prompt_toolkit"]  # stay sources: for completion and terminals; 1.2 MB more to fetch
 # JupyterLite 0.6.4 drops the cells that wait behind one that raises, even if its tag "raises-exception" says to go on.
 GOES_ON = {"await r.ready,await r.handleMessage(e)":
                "await r.ready,h.stops=e.content.stop_on_error,await r.handleMessage(e)",
@@ -130,6 +134,8 @@ def _add_pyodide(target: Path) -> None:
         shutil.copy(pyodide.FOLDER / name, place)
     lock = json.loads((pyodide.FOLDER / "pyodide-lock.json").read_text(encoding="utf-8"))
     packages = lock["packages"]
+    for name, left_out in LEFT_OUT.items():
+        _slim(place, packages[name], left_out)
     for name in [name for name, package in packages.items() if not (place / package["file_name"]).is_file()]:
         del packages[name]
     for name, depends in INSTALLED.items():
@@ -142,9 +148,31 @@ def _add_pyodide(target: Path) -> None:
     packages["matplotlib"]["imports"].append("minigrad_lessons.lines")  # which loads it later, when it cannot come
     (place / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
     wheel = place / f"{COMPILED.replace('-', '_')}-{__version__}-py3-none-any.whl"
-    compile_modules(place, AT_ONCE, IMPORTED, LEFT, wheel)
+    compile_modules(place, AT_ONCE, IMPORTED, wheel)
     _enter(packages, wheel, [], [])
     (place / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
+
+
+def _slim(place: Path, package: dict[str, Any], left_out: re.Pattern[str]) -> None:
+    """Write the wheel of a package anew, without some files; Pyodide needs no list of them either.
+
+    Raises:
+        ValueError: if it is not the wheel of the lock.
+    """
+    wheel = place / package["file_name"]
+    if _digest(wheel) != package["sha256"]:
+        raise ValueError(f"{wheel.name} is not the one that Pyodide's lock names")
+    whole = wheel.rename(wheel.with_suffix(".whole"))
+    with zipfile.ZipFile(whole) as given, zipfile.ZipFile(wheel, "w") as made:
+        for entry in given.infolist():
+            if not left_out.search(entry.filename) and not entry.filename.endswith("/RECORD"):
+                made.writestr(entry, given.read(entry), zipfile.ZIP_DEFLATED, 9)
+    whole.unlink()
+    package["sha256"] = _digest(wheel)
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _enter(packages: dict[str, Any], wheel: Path, imports: list[str], depends: list[str]) -> None:
@@ -152,7 +180,7 @@ def _enter(packages: dict[str, Any], wheel: Path, imports: list[str], depends: l
     name, version = wheel.name.split("-")[:2]
     name = name.replace("_", "-")
     packages[name] = {"name": name, "version": version, "file_name": wheel.name, "install_dir": "site",
-                      "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(), "package_type": "package",
+                      "sha256": _digest(wheel), "package_type": "package",
                       "imports": imports, "depends": depends, "unvendored_tests": False}
 
 
@@ -177,7 +205,7 @@ def _our_wheels(folder: Path) -> tuple[Path, Path]:
                            for name in ("minigrad_kit", "minigrad_notebooks"))
         with zipfile.ZipFile(next(Path(built).glob("*.whl"))) as whole, \
                 zipfile.ZipFile(ours, "w") as code, zipfile.ZipFile(notebooks, "w") as texts:
-            for entry in whole.infolist():
+            for entry in [entry for entry in whole.infolist() if not entry.filename.endswith("/RECORD")]:
                 apart = entry.filename.startswith("minigrad_lessons/notebooks/")
                 (texts if apart else code).writestr(entry, whole.read(entry), zipfile.ZIP_DEFLATED, 9)
             texts.writestr(f"minigrad_notebooks-{__version__}.dist-info/METADATA",

@@ -30,7 +30,7 @@ require("wasm", not pyodide.why_not(), pyodide.why_not())
 ROOT = Path(__file__).parents[3]
 LESSON = "01_tensors_and_leaves"
 EXECUTED = ROOT / "tests" / "lessons" / "executed" / f"{LESSON}.ipynb"
-MOST_BYTES = 11_000_000
+MOST_BYTES = 10_500_000
 PAST = re.compile("^(ran|raised an error)$")
 NO_END = "\nwhile True:\n    pass"
 

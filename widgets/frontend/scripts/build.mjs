@@ -1,8 +1,10 @@
-// Builds the three bundles and the style sheet into the Python package. The same sources give the same bytes.
+// Builds two bundles and the style sheet into the Python package, and the script of the site's pages. The same sources
+// give the same bytes.
 import { build } from "esbuild";
 
 const here = new URL("..", import.meta.url).pathname;
 const target = `${here}../minigrad_widgets/static/`;
+const site = `${here}../../website/static/`;
 const shared = {
   absWorkingDir: here,
   bundle: true,
@@ -15,5 +17,5 @@ const shared = {
 
 await build({ ...shared, entryPoints: ["src/widget.ts"], format: "esm", outfile: `${target}inspector.js` });
 await build({ ...shared, entryPoints: ["src/card.ts"], format: "esm", outfile: `${target}card.js` });
-await build({ ...shared, entryPoints: ["src/standalone.ts"], format: "iife", outfile: `${target}player.js` });
+await build({ ...shared, entryPoints: ["src/standalone.ts"], format: "iife", outfile: `${site}player.js` });
 await build({ ...shared, entryPoints: ["src/style.css"], outfile: `${target}inspector.css` });

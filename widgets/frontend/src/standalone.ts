@@ -1,4 +1,4 @@
-/** The script of a standalone page, and of the site. */
+/** The script of the site's pages. */
 import { render } from "./index";
 import { Lesson } from "./lesson/lesson";
 import { play } from "./player";

@@ -4,8 +4,8 @@ import type { Model } from "./page/link";
 import { keep } from "./page/saved_state";
 import { play } from "./player";
 
-// A page created by "copy as page" contains this very module, and nobody calls it there.
-if (import.meta.url === document.URL && document.documentElement.hasAttribute("data-minigrad-page")) play(render);
+// A page of its own contains this very module, and nobody calls it there.
+if (document.documentElement.hasAttribute("data-minigrad-page")) play(render);
 
 export default {
   render(shown: { model: Model; el: HTMLElement }): () => void {

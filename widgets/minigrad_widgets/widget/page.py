@@ -15,7 +15,7 @@ from minigrad_widgets.address import SITE
 
 STATIC = Path(__file__).parent.parent / "static"
 PAGE = """<!doctype html>
-<html lang="en">
+<html lang="en" data-minigrad-page>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -29,7 +29,7 @@ body {{ margin: 24px; background: #fff; }}
 <body>
 <main data-minigrad="state" aria-label="minigrad inspector"></main>
 <script type="application/json" id="state">{state}</script>
-<script>
+<script type="module">
 {player}
 </script>
 </body>
@@ -40,7 +40,7 @@ body {{ margin: 24px; background: #fff; }}
 PLAYER = f"{SITE}/play.html"
 # The recording comes from whoever made the link: the page runs only its own script, and requests nothing.
 PLAYER_PAGE = """<!doctype html>
-<html lang="en">
+<html lang="en" data-minigrad-page>
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy"
@@ -55,7 +55,7 @@ body {{ margin: 24px; background: #fff; }}
 </head>
 <body>
 <main data-minigrad-link aria-label="minigrad inspector"></main>
-<script>{player}</script>
+<script type="module">{player}</script>
 </body>
 </html>
 """
@@ -75,7 +75,7 @@ def write_page(state: Mapping[str, Any], path: str | os.PathLike[str] | None) ->
     fields = [f"{json.dumps(name)}: {data_of(name, value)}" for name, value in state.items()]
     written = f"{{{', '.join(fields)}}}".replace("<", "\\u003c")
     style = (STATIC / "inspector.css").read_text(encoding="utf-8")
-    page = PAGE.format(style=style, state=written, player=(STATIC / "player.js").read_text(encoding="utf-8"))
+    page = PAGE.format(style=style, state=written, player=(STATIC / "inspector.js").read_text(encoding="utf-8"))
     if path is not None:
         replace_file(path, page)
     return page
@@ -83,6 +83,6 @@ def write_page(state: Mapping[str, Any], path: str | os.PathLike[str] | None) ->
 
 def player_page() -> str:
     """Return the page that shows what the fragment of its address holds; `website` puts it on the site as play.html."""
-    player = (STATIC / "player.js").read_text(encoding="utf-8")
+    player = (STATIC / "inspector.js").read_text(encoding="utf-8")
     digest = b64encode(sha256(player.encode()).digest()).decode()
     return PLAYER_PAGE.format(hash=digest, style=(STATIC / "inspector.css").read_text(encoding="utf-8"), player=player)

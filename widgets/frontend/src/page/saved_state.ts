@@ -2,8 +2,9 @@
  * Saves a notebook's widgets with the notebook, so that they are there when it is opened again, with no kernel too.
  *
  * By default JupyterLab and Notebook save only the name of a widget, and the next day its output is an error. Their
- * setting that saves more forgets whatever outlived its kernel, and stores the script once for each widget. Here every
- * widget that an output shows is saved, with what it refers to, and a script once.
+ * setting that saves more forgets whatever outlived its kernel, and stores the script once for each widget; nbclassic
+ * saves them if asked to from a menu. Here every widget that an output shows is saved, with what it refers to, and a
+ * script once.
  */
 import type { Model } from "./link";
 
@@ -29,11 +30,31 @@ interface Notebook {
   deleteMetadata(name: string): void;
 }
 
+/** An open notebook in nbclassic. */
+interface Classic {
+  metadata: { widgets?: Record<string, States> };
+  get_cells(): { output_area?: { outputs: { data?: Record<string, unknown> }[] } }[];
+  events: { on(name: string, heard: () => void): void };
+}
+
 /** What the widgets of one open notebook share. */
 interface Manager {
-  context?: { model: Notebook; saveState: { connect(heard: (sender: unknown, state: string) => void): void } };
+  context?: { model: Notebook; saveState: { connect(heard: (sender: unknown, state: string) => void): void } } | null;
+  notebook?: Classic;
+  get_state?(options: { drop_defaults: boolean }): Promise<States>;
   get_state_sync?(options: { drop_defaults: boolean }): States;
   [KEEPER]?: Keeper;
+}
+
+/** What is asked of an open notebook. */
+interface Host {
+  /** The widgets that there are, if they can be told at once; otherwise they are learned later. */
+  states(learn: (states: States) => void): States | undefined;
+  /** The widgets in its outputs. */
+  views(): Iterable<unknown>;
+  saved(): Record<string, States> | undefined;
+  save(widgets: Record<string, States> | undefined): void;
+  beforeSaving(act: () => void): void;
 }
 
 // Each widget imports a copy of this script, so what they share hangs on the manager itself.
@@ -46,20 +67,48 @@ const LONG = 1000;
 /** Keeps the state of a widget, and of its neighbours, wherever the page is a notebook that can be saved. */
 export function keep(model: Model): void {
   const manager = (model as { widget_manager?: Manager }).widget_manager;
-  if (!manager?.get_state_sync || !manager.context?.saveState || !("setMetadata" in manager.context.model)) return;
-  (manager[KEEPER] ??= new Keeper(manager)).follow(model);
+  const host = manager && (labOf(manager) ?? classicOf(manager));
+  if (host) (manager[KEEPER] ??= new Keeper(host)).follow(model);
+}
+
+function labOf(manager: Manager): Host | undefined {
+  const { context } = manager;
+  if (!manager.get_state_sync || !context?.saveState || !("setMetadata" in context.model)) return undefined;
+  const { model, saveState } = context;
+  return {
+    states: () => (manager.context ? manager.get_state_sync!({ drop_defaults: true }) : undefined), // none once it is closed
+    views: () => viewsIn(model),
+    saved: () => model.getMetadata("widgets") as Record<string, States> | undefined,
+    save(widgets) {
+      if (widgets) model.setMetadata("widgets", widgets);
+      else if (model.getMetadata("widgets")) model.deleteMetadata("widgets");
+    },
+    beforeSaving: (act) => saveState.connect((_, state) => state === "started" && act()),
+  };
+}
+
+function classicOf(manager: Manager): Host | undefined {
+  const { notebook } = manager;
+  if (!manager.get_state || !notebook?.events || !notebook.get_cells) return undefined;
+  return {
+    states: (learn) => void manager.get_state!({ drop_defaults: true }).then(learn),
+    views: () => notebook.get_cells().flatMap((cell) => (cell.output_area?.outputs ?? []).map((output) => output.data?.[VIEW])),
+    saved: () => notebook.metadata.widgets,
+    save(widgets) {
+      if (widgets) notebook.metadata.widgets = widgets;
+      else delete notebook.metadata.widgets;
+    },
+    beforeSaving: (act) => notebook.events.on("before_save.Notebook", act),
+  };
 }
 
 class Keeper {
   readonly #known = new Map<string, Saved>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly manager: Manager) {
-    const { model, saveState } = manager.context!;
-    this.#learn(model.getMetadata("widgets") as Record<string, States> | undefined);
-    saveState.connect((_, state) => {
-      if (state === "started") this.#write(model);
-    });
+  constructor(private readonly host: Host) {
+    this.#learn(host.saved()?.[STATE]);
+    host.beforeSaving(() => this.#write());
   }
 
   /** Notes the state soon after each change: once its kernel is gone, the manager does not tell it any more. */
@@ -73,27 +122,25 @@ class Keeper {
   }
 
   #note(): States | undefined {
-    if (!this.manager.context) return undefined; // the notebook was closed
-    const states = this.manager.get_state_sync!({ drop_defaults: true });
-    this.#learn({ [STATE]: states });
+    const states = this.host.states((later) => this.#learn(later));
+    this.#learn(states);
     return states;
   }
 
-  #learn(widgets: Record<string, States> | undefined): void {
-    for (const [id, saved] of Object.entries(widgets?.[STATE]?.state ?? {})) this.#known.set(id, saved);
+  #learn(states: States | undefined): void {
+    for (const [id, saved] of Object.entries(states?.state ?? {})) this.#known.set(id, saved);
   }
 
-  #write(notebook: Notebook): void {
+  #write(): void {
     const { version_major = 2, version_minor = 0 } = this.#note() ?? {};
-    const state = withOneScript(this.#shown(notebook));
-    if (Object.keys(state).length) notebook.setMetadata("widgets", { [STATE]: { version_major, version_minor, state } });
-    else if (notebook.getMetadata("widgets")) notebook.deleteMetadata("widgets");
+    const state = withOneScript(this.#shown());
+    this.host.save(Object.keys(state).length ? { [STATE]: { version_major, version_minor, state } } : undefined);
   }
 
   /** The widgets in outputs, and what they refer to, as far as it is known. */
-  #shown(notebook: Notebook): Map<string, Saved> {
+  #shown(): Map<string, Saved> {
     const shown = new Map<string, Saved>();
-    const wanted = [...idsInOutputs(notebook)];
+    const wanted = [...this.host.views()].flatMap((view) => [...idsIn(view)]);
     for (let id = wanted.shift(); id !== undefined; id = wanted.shift()) {
       const saved = this.#known.get(id);
       if (!saved || shown.has(id)) continue;
@@ -104,9 +151,9 @@ class Keeper {
   }
 }
 
-function* idsInOutputs(notebook: Notebook): Iterable<string> {
+function* viewsIn(notebook: Notebook): Iterable<unknown> {
   for (const { outputs } of notebook.cells) {
-    for (let at = 0; at < (outputs?.length ?? 0); at++) yield* idsIn(outputs!.get(at).data[VIEW]);
+    for (let at = 0; at < (outputs?.length ?? 0); at++) yield outputs!.get(at).data[VIEW];
   }
 }
 

@@ -50,6 +50,25 @@ class Notebook {
   }
 }
 
+test("nbclassic's notebook is given its widgets before it is saved", async () => {
+  vi.useFakeTimers();
+  const heard = new Map<string, () => void>();
+  const state = { a: { _esm: SCRIPT }, b: { _esm: SCRIPT }, forgotten: {} };
+  const notebook = {
+    metadata: {} as { widgets?: Record<string, { state: Record<string, { state: Traits }> }> },
+    get_cells: () => [{}, { output_area: { outputs: [{}, { data: { [VIEW]: { model_id: "a" } } }, { data: { [VIEW]: { model_id: "b" } } }] } }],
+    events: { on: (name: string, act: () => void) => heard.set(name, act) },
+  };
+  const widgets = Object.fromEntries(Object.entries(state).map(([id, traits]) => [id, { state: traits }]));
+  const manager = { notebook, get_state: () => Promise.resolve({ version_major: 2, version_minor: 0, state: widgets }) };
+  keep(Object.assign(new FakeModel(state.a), { widget_manager: manager }));
+  await vi.runAllTimersAsync();
+  heard.get("before_save.Notebook")!();
+  const saved = notebook.metadata.widgets![STATE]!.state;
+  expect(Object.keys(saved)).toEqual(["a", "b"]);
+  expect(saved.b!.state._esm).toMatch(/^\/\/ the script of a\n/);
+});
+
 describe("what is saved", () => {
   let notebook: Notebook;
 
