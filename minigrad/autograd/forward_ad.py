@@ -34,7 +34,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from minigrad._base.contexts import safe_exit
 from minigrad._base.tensor_data import SUFFIXES
@@ -294,7 +294,7 @@ def moved_itself(call: Callable[..., Any], args: tuple[Any, ...], tangents: dict
     return result
 
 
-def moved_writes(op: type[Node], call: Callable[..., Any], args: tuple[Any, ...], tangents: dict[int, Tensor],
+def moved_writes(op: Any, call: Callable[..., Any], args: tuple[Any, ...], tangents: dict[int, Tensor],
                  levels: tuple[Tangents, ...]) -> Any:
     """Run an op that writes on its arguments, and on their tangents: of two writes to one place the last counts, which
     the formula does not know. It is called anew, since a batch of tangents may belong to a tensor that is none."""
@@ -400,7 +400,7 @@ class Push:
         if tangent is not None and any(overlap(tangent.array, each.array) for each in self.tangents.values()):
             tangent = tangent.clone()  # `y = x + 1` has the tangent of `x`, which a write to `y` must not change
         if tangent is not None and type(node).__name__ in FLAT_AT_ZERO and not result._output_nr:
-            tangent = Tensor.backward_namespace.masked(result != 0, tangent)
+            tangent = Tensor.backward_namespace.masked(cast(Any, result) != 0, tangent)
         if tangent is None or self.keeps_graph:
             return tangent
         return without_graph(tangent, self.levels)  # of stand-ins, if anything

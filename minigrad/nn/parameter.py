@@ -53,10 +53,10 @@ class Parameter(Tensor, metaclass=Marked):
         data = plain(np.zeros(0, np.float32)) if data is None else data
         if type(data) in (Tensor, Parameter) or not isinstance(data, Tensor):
             return cast(Parameter, make_subclass(cls, data, requires_grad))
-        made: Any = data.detach().requires_grad_(requires_grad)
+        made = data.detach().requires_grad_(requires_grad)
         if type(made) is not type(data):
             raise RuntimeError(OTHER_TYPE.format(type(data).__name__, type(made).__name__))
-        made._is_param = True
+        vars(made)["_is_param"] = True
         return cast(Parameter, made)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
