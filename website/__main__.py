@@ -29,7 +29,7 @@ def gather(source: Path, lab: bool) -> None:
     source.mkdir(parents=True)
     shutil.copytree(pages.ROOT / "docs" / "images", source / "images")
     (source / "index.md").write_text(front_page(lab), encoding="utf-8")
-    pages.copy_pages(source, {"gallery.md": live_gallery})
+    pages.copy_pages(source, {"gallery.md": live_gallery, "questions.md": pages.to_cells})
     (source / "print").mkdir()
     write_sheet(source / "print")
     api.write_pages(source / "api")

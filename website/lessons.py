@@ -28,7 +28,7 @@ TO_BINDER = '<p class="needs-python">This needs Python: <a href="{launch}">solve
 STILL_NOTE = "*If nothing runs where you read this"  # it stands above the still picture of a lesson
 RUN_AND_CLICK = re.compile(r"Run the next cell \(Shift\+Enter\),\s+click the picture")
 CLICK = "Click the picture below"  # what has been run needs no Shift+Enter
-ARROWS = re.compile(r"(press|with)\s+→(?:(\s+and|\s+\(and\s+back\s+with)\s+←)?")
+ARROWS = re.compile(r"(press|with)\s+(?:←|→(?:(\s+and|\s+\(and\s+back\s+with)\s+←)?)")
 TO_HEADING = re.compile(r"(\]\([\w.]*#)(\S+)(\)(?=[.,\s]|$))", re.MULTILINE)  # a link to a heading as JupyterLab has it
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
@@ -51,6 +51,7 @@ def copy_lessons(target: Path, version: str, lab: bool) -> None:
             launch = LAUNCH.format(project=PROJECT, version=version, name=path.name)
             _make_answerable(notebook, launch, path.stem, HERE.format(name=path.name) if lab else "")
             make_live(notebook, path.stem)
+            notebook.cells = [each for cell in notebook.cells for each in _with_mark(cell)]
             if lab:
                 add_cells(notebook)
             nbformat.write(notebook, target / path.name)
@@ -62,17 +63,25 @@ def _run_lesson(path: Path) -> Notebook:
         if cell.pop("attachments", None):
             cell.source = cell.source.partition(STILL_NOTE)[0].rstrip()
         if cell.cell_type == "markdown":
-            cell.source = ARROWS.sub(_or_tap, RUN_AND_CLICK.sub(CLICK, cell.source))
+            cell.source = ARROWS.sub(or_tap, RUN_AND_CLICK.sub(CLICK, cell.source))
             cell.source = TO_HEADING.sub(lambda link: link[1] + slugify(link[2]) + link[3], cell.source)
     notebook.cells.append(new_code_cell(ASK_FOR_SHEETS))
     return run(notebook, path.parent)
 
 
-def _or_tap(keys: re.Match[str]) -> str:
+def or_tap(keys: re.Match[str]) -> str:
     """Say which keys to press and, in place of that on a telephone, which buttons to tap (static/site.css)."""
     verb, back = keys.groups()
-    taps = f"{verb.replace('press', 'tap')} ▸{f'{back} ◂' if back else ''}{' under it' if verb == 'press' else ''}"
+    arrow = "◂" if keys[0].removeprefix(verb).strip() == "←" else "▸"
+    both = f"{back} ◂" if back else ""
+    taps = f"{verb.replace('press', 'tap')} {arrow}{both}{' under it' if verb == 'press' else ''}"
     return f'<span class="keys">{keys[0]}</span><span class="taps">{taps}</span>'
+
+
+def _with_mark(cell: Notebook) -> list[Notebook]:
+    """A cell, below a mark to which the page of questions links if the cell answers one."""
+    answers = any(tag.startswith(("answers:", "contradicts:")) for tag in cell.metadata.get("tags", ()))
+    return [*([new_markdown_cell(f'<div id="cell-{cell.id}"></div>')] if answers else []), cell]
 
 
 def _make_answerable(notebook: Notebook, launch: str, lesson: str, here: str) -> None:

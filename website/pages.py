@@ -18,6 +18,7 @@ PICTURE = re.compile(r'<picture>\s*<source [^>]*srcset="(?P<dark>[^"]+)">\s*'
                      r'<img\s+src="(?P<light>[^"]+)"\s+alt="(?P<alt>[^"]*)">\s*</picture>\n?')
 BOTH = "![{alt}]({light}){{.only-light}}\n\n![{alt}]({dark}){{.only-dark}}\n"
 CODE = re.compile(r"`([^`]+)`")
+SHOWN_BY = re.compile(r"\[(?P<lesson>[^\[\]]+)\]\(\.\./notebooks/(?P<file>\w+)\.ipynb\), `(?P<cell>[\w-]+)`")
 
 
 def copy_pages(target: Path, changed: Mapping[str, Callable[[str], str]]) -> None:
@@ -35,6 +36,11 @@ def copy_pages(target: Path, changed: Mapping[str, Callable[[str], str]]) -> Non
         place.write_text(text, encoding="utf-8")
     for file in sorted(named):
         _source_page(file, target)
+
+
+def to_cells(text: str) -> str:
+    """The page of questions, with links to the cells that answer them (lessons.py marks these)."""
+    return SHOWN_BY.sub(r'<a href="lessons/\g<file>.html#cell-\g<cell>">\g<lesson>, <code>\g<cell></code></a>', text)
 
 
 def _link(text: str, target: str, named: set[str]) -> str:

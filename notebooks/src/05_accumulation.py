@@ -213,6 +213,22 @@ for create_graph in (False, True):
     print(f"create_graph={create_graph}: the first shows {kept[0].item():.0f}, w.grad {w.grad.item():.0f};",
           "the same tensor:", kept[0] is w.grad)
 
+# %% [markdown] id=carried-intro
+# A number that you hand on from step to step, such as the state of an RNN, brings its graph along. Backward then runs
+# through all steps so far: the second time it raises an error, and with `retain_graph=True` each step takes longer and
+# holds more memory than the one before. `state.detach()` hands on the number only:
+
+# %% id=carried
+w = torch.tensor(0.5, requires_grad=True)
+for name, carry in {"as it is": lambda state: state, "detached": lambda state: state.detach()}.items():
+    state, runs = torch.tensor(1.0), []
+    for _ in range(4):
+        state = carry(state) * w
+        with record() as trace:
+            state.backward(retain_graph=True)
+        runs.append(sum(event["kind"] == "run" for event in trace.events))
+    print(f"{name}: nodes that run in each backward: {runs}")
+
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: half a batch, twice
 #

@@ -216,6 +216,18 @@ for code, loss in cut.items():
     print(f"{code:19} requires_grad {loss.requires_grad}  grad_fn {loss.grad_fn}")
 cut["w.detach()"].backward()
 
+# %% [markdown] id=flag-intro
+# You can set the flag by hand, and the error is gone. But the result is then a leaf: no path leads from it to `w`.
+# People meet this when they put losses into `torch.tensor`, which copies numbers, where `torch.stack` is recorded:
+
+# %% id=flag
+parts = [w[0] * 2, w[1] * 2]
+loss = torch.tensor([part.item() for part in parts]).sum().requires_grad_()
+loss.backward()
+print("torch.tensor: loss.grad", loss.grad, " w.grad", w.grad)
+torch.stack(parts).sum().backward()
+print("torch.stack:  w.grad", w.grad)
+
 # %% id=brackets tags=contradicts:c0.2
 # Another common error: without brackets, no_grad is not a block.
 try:

@@ -93,6 +93,9 @@ optimizer = torch.optim.SGD([w], lr=0.5)
 w.grad = torch.tensor([2.0, -2.0])          # written by hand
 optimizer.step()
 print(w.tolist())
+w.requires_grad_(False)                     # frozen now, but its .grad is still there
+optimizer.step()
+print(w.requires_grad_().tolist())
 
 # %% [markdown] id=loop
 # The optimizer knows a list of tensors and reads their `.grad`, whoever wrote it. So a training step is four lines
@@ -108,6 +111,24 @@ try:
     nn.L1Loss(y, target)
 except RuntimeError as error:
     print(type(error).__name__)
+
+# %% [markdown] id=early-intro
+# A step writes into weights, so one that comes too early breaks a graph that still needs them. Below, a critic scores
+# what a generator made. The critic's step comes before the generator's backward pass, and the message about "an inplace
+# operation" means that step. The score has to be computed again, with the new weight:
+
+# %% id=early
+generator, critic = nn.Parameter(torch.tensor(2.0)), nn.Parameter(torch.tensor(3.0))
+made = generator * 1.0
+score = critic * made
+score.backward(inputs=[critic], retain_graph=True)
+torch.optim.SGD([critic], lr=0.1).step()
+try:
+    score.backward(inputs=[generator])
+except RuntimeError as error:
+    print(str(error).split(": ")[0])
+(critic * made).backward(inputs=[generator])
+print("scored again:", generator.grad.item() == critic.item())
 
 # %% [markdown] id=predict-intro tags=section:predict
 # ## Predict, then run

@@ -65,6 +65,19 @@ root = torch.where(x > 0, good.sqrt(), 0.0)
 root.sum().backward()
 print("root:", root.tolist(), " x.grad:", x.grad.tolist())
 
+# %% [markdown] id=kinks-intro
+# Where two entries are equal, `max` has no slope, and `relu` and `abs` have none at 0. Nothing becomes NaN: each
+# operation has a rule. Some share the gradient, some give it to one entry, some give 0:
+
+# %% id=kinks
+kinks = {"x.max()": lambda x: x.max(), "x.max(0).values": lambda x: x.max(0).values,
+         "torch.maximum(x[0], x[1])": lambda x: torch.maximum(x[0], x[1]),
+         "(x - 2).relu().sum()": lambda x: (x - 2).relu().sum(),
+         "(x - 2).abs().sum()": lambda x: (x - 2).abs().sum()}
+for code, at_kink in kinks.items():
+    x = torch.tensor([2.0, 2.0], requires_grad=True)
+    print(f"{code:25}", torch.autograd.grad(at_kink(x), x)[0].tolist())
+
 # %% [markdown] id=belief-formula tags=belief
 # ## A second belief: the same formula gives the same number
 #

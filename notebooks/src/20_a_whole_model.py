@@ -214,8 +214,8 @@ reveal("20.5", net[0].weight.grad is None)
 #
 # A network of ReLUs. Somebody set one bias to -10: all numbers behind it are negative, and the ReLU makes 0 of them.
 #
-# - Press End, and choose **gradient per entry** as the colour: the norm, divided by the root of how many entries there
-#   are. Which box gets a gradient, and passes on zeros?
+# - Go to the last step, and choose **gradient per entry** as the colour: the norm, divided by the root of how many
+#   entries there are. Which box gets a gradient, and passes on zeros?
 # - Open **table**. Which layers will never change again? Which of them could still learn, if that ReLU passed
 #   something on?
 

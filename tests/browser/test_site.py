@@ -1,7 +1,11 @@
-"""The site, built as a reader would build it and opened from its folder with the network cut."""
+"""The site, built as a reader would build it and opened from its folder with the network cut.
+
+MINIGRAD_SITE=DIR tests a site that has been built already.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -20,6 +24,7 @@ require("browser", has_browser() and installed("sphinx"), "chromium, playwright 
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.lessons.answers import KEYS
+from website.lessons import ARROWS, or_tap
 
 ROOT = Path(__file__).parents[2]
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
@@ -34,6 +39,8 @@ LINE = """() => {
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site. Its build stops at any link that leads nowhere."""
+    if made := os.environ.get("MINIGRAD_SITE"):
+        return Path(made)
     target = tmp_path_factory.mktemp("site") / "html"
     built = subprocess.run([sys.executable, "-m", "website", "--to", str(target)], cwd=ROOT, capture_output=True,
                            text=True)
@@ -66,6 +73,41 @@ def test_every_resource_of_every_page_is_there(site: Path) -> None:
             if not (page.parent / unquote(unescape(name))).exists():
                 missing.add((page.relative_to(site).as_posix(), name))
     assert len(asked) > 100 and missing == set()
+
+
+LEADS = re.compile(r'<a\b[^>]*?\shref="([^"?#]*)(?:#([^"]+))?"')
+MARKS = re.compile(r'\s(?:id|name)="([^"]+)"')
+
+
+def pages_of(site: Path) -> list[Path]:
+    """The pages of the site itself; JupyterLite brings its own."""
+    return [page for page in sorted(site.rglob("*.html")) if page.relative_to(site).parts[0] not in ("lab", "_static")]
+
+
+def test_every_link_leads_to_a_place_that_is_there(site: Path) -> None:
+    """The page, and the mark in it, also where a script or a source file made the link."""
+    texts = {page: page.read_text(encoding="utf-8") for page in pages_of(site)}
+    marks = {page: set(map(unescape, MARKS.findall(text))) for page, text in texts.items()}
+    asked, missing = 0, set()
+    for page, text in texts.items():
+        for file, mark in LEADS.findall(text):
+            target = (page.parent / unquote(unescape(file))).resolve() if file else page
+            if re.match(r"[a-z]+:|//", file) or target not in texts or not mark:
+                continue
+            asked += 1
+            if unquote(unescape(mark)) not in marks[target]:
+                missing.add((page.relative_to(site).as_posix(), file, mark))
+    assert asked > 1000 and missing == set()
+
+
+def test_every_question_leads_to_the_cell_that_answers_it(site: Path) -> None:
+    text = (site / "questions.html").read_text(encoding="utf-8")
+    shown = re.findall(r'href="(lessons/\w+\.html)#(cell-[\w-]+)"', text)
+    assert len(shown) > 57
+    for lesson, cell in shown:
+        page = (site / lesson).read_text(encoding="utf-8")
+        after = page.partition(f'id="{cell}"')[2]
+        assert re.match(r'></div>\s*<div class="cell ', after), (lesson, cell)
 
 
 def test_no_lesson_names_a_folder_of_the_machine(site: Path) -> None:
@@ -140,6 +182,13 @@ def test_the_first_page_has_each_lesson_once_with_its_picture(site: Path, offlin
         expect(picture).to_have_js_property("complete", True)
         assert picture.evaluate("picture => picture.naturalWidth") > 0
     assert wrong == []
+
+
+@pytest.mark.parametrize(("written", "told"), [
+    ("press → and ←", "tap ▸ and ◂ under it"), ("go back with ←", "go back with ◂"), ("with →", "with ▸")])
+def test_each_key_has_a_button_on_a_telephone(written: str, told: str) -> None:
+    shown = re.sub(r'<span class="keys">.*?</span>|<[^>]+>', "", ARROWS.sub(or_tap, written))
+    assert shown == told
 
 
 @pytest.mark.parametrize("touch", [False, True])

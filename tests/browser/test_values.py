@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -16,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 import minigrad as torch
 from minigrad.recorder import record
 from minigrad_widgets import Inspector
-from tests.browser.fixtures import context
+from tests.browser.fixtures import READ, context
 
 TEXTS = """root => [...root.querySelectorAll('.mg-values text, .mg-growing *, .mg-text, .mg-values p')]
   .filter(each => each.textContent && each.checkVisibility())
@@ -127,3 +128,14 @@ def test_a_gradient_that_is_nan_can_be_read_in_the_dark(browser: Browser, tmp_pa
     expect(page.locator(".mg-grad[data-broken] .mg-tray-text")).to_contain_text("nan")
     assert page.locator(".mg-graph").evaluate("graph => read.faint(graph)") == []
     window.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_button_that_waits_can_be_read(browser: Browser, tmp_path: Path, scheme: Literal["light", "dark"]) -> None:
+    """Before the first step there is no way back; the word on the button is still there to be read."""
+    page = page_of(browser, tmp_path)
+    page.emulate_media(color_scheme=scheme)
+    page.add_script_tag(path=READ)
+    expect(page.get_by_role("button", name="← back")).to_have_attribute("aria-disabled", "true")
+    assert page.locator(".mg-growing").first.evaluate("bar => read.faint(bar)") == []
+    page.close()

@@ -45,7 +45,8 @@ distribution, under `tests/lessons/answers/`: give students the pip line, not th
 
 For a room without a network, run `pip download --only-binary :all: --dest wheels "minigrad-kit[lessons]"` on a machine
 with one, on the same system and Python; copy the folder `wheels` over, and run
-`pip install --no-index --find-links wheels "minigrad-kit[lessons]"` there.
+`pip install --no-index --find-links wheels "minigrad-kit[lessons]"` there. In a clone of the repository,
+`pip wheel --wheel-dir wheels ".[lessons]"` makes that folder of what you have.
 
 **nbgrader.** After `pip install nbgrader`, in the course's folder:
 

@@ -75,7 +75,8 @@ class Truths:
         if len(wrong) == 1:
             text = f'1 is wrong; you may be thinking: "{thought}".' if explained else "1 is wrong."
         elif 2 * explained > len(wrong):  # fewer would rather have another reason
-            text = f'{explained} of the {len(wrong)} wrong answers fit one idea: "{thought}".'
+            which = f"All {len(wrong)}" if explained == len(wrong) else f"{explained} of the {len(wrong)}"
+            text = f'{which} wrong answers fit one idea: "{thought}".'
         else:
             text = f"{len(wrong)} are wrong, and no single thought explains them."
         report.misconception(self.name, text, f"What does not agree with the run: {'; '.join(wrong)}",
