@@ -282,4 +282,6 @@ def tensor_repr(tensor: Any) -> str:
             parts.append(", " + suffix)
             length += len(suffix) + 2
     text = "".join(parts) + ")"
+    if not is_parameter and getattr(tensor, "_is_param", False):  # of a subclass
+        return f"Parameter({text})"
     return f"Parameter containing:\n{text}" if is_parameter else text

@@ -34,7 +34,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from minigrad._base.contexts import safe_exit
 from minigrad._base.tensor_data import SUFFIXES
@@ -51,6 +51,9 @@ from minigrad.core.tensor import next_sequence_nr
 from minigrad.ops._dispatch.elementwise import ByNumber, OfNumber, OfOne, OfTwo
 from minigrad.ops._dispatch.op_wrappers import Lingering, is_part
 from minigrad.ops.factory import zeros_like
+from minigrad.ops.index.indexing import IndexPut
+from minigrad.ops.index.scatter_gather import IndexCopy, Put, Scatter
+from minigrad.ops.nn.embedding import Embedding
 from minigrad.ops.shape.views import Alias
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
@@ -72,9 +75,13 @@ JVP_COUNT = "Function's jvp returned an invalid number of forward gradients (exp
 ELEMENTWISE = (OfOne, OfTwo, OfNumber, ByNumber)
 POINTWISE = ("minigrad.ops.pointwise.", "minigrad.ops.activation")
 NOT_POINTWISE = {"GluBackward0", "PreluKernelBackward0"}
+ALSO_POINTWISE = {"LogitBackward0"}
 LINEAR = ("minigrad.ops.shape.", "minigrad.func.batching", "minigrad.func.data")
 LINEAR_OPS = {"CloneBackward0", "ToCopyBackward0", "CopyBackwards", "SumBackward0", "SumBackward1", "MeanBackward0",
               "MeanBackward1"}
+WRITES: dict[type[Node], tuple[int, ...]] = {  # the arguments in which the op is linear
+    Embedding: (0,), IndexCopy: (0, 2), IndexPut: (0, 1), Put: (0, 2), Scatter: (0, 2)}
+FLAT_AT_ZERO = {"LinalgVectorNormBackward0", "StdBackward0", "StdMeanBackward0"}  # where these are 0, so is the tangent
 PRODUCTS = {  # by name: which of the op's tensors is added to the product, None: none
     **dict.fromkeys(("MmBackward0", "BmmBackward0", "MvBackward0", "DotBackward0", "VdotBackward0", "ConvolveBackward0",
                      "ConvolveInputBackward0", "ConvolveWeightBackward0")),
@@ -87,10 +94,11 @@ def rule_of(cls: type[Node]) -> str:
     `"transpose"`."""
     if cls.__name__ in PRODUCTS:
         return "product"
-    if cls.__name__ in LINEAR_OPS or cls.__module__.startswith(LINEAR):
+    if cls.__name__ in LINEAR_OPS or cls in WRITES or cls.__module__.startswith(LINEAR):
         return "op"
     pointwise = issubclass(cls, ELEMENTWISE) or cls.__module__.startswith(POINTWISE)
-    return "formula" if pointwise and cls.__name__ not in NOT_POINTWISE else "transpose"
+    formula = cls.__name__ in ALSO_POINTWISE or pointwise and cls.__name__ not in NOT_POINTWISE
+    return "formula" if formula else "transpose"
 
 
 class Tangents:
@@ -221,11 +229,16 @@ def carrying(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..
             op = args[0] if cls is None else cls
             rule = rule_of(op)
             if rule == "op":
-                return moved_itself(functools.partial(carry, **options), args, tangents, levels)
+                call = functools.partial(carry, **options)
+                if op in WRITES:
+                    return moved_writes(op, call, args, tangents, levels)
+                return moved_itself(named(op, call), args, tangents, levels)
             if rule == "product":
-                result = carry(*args, **options)
-                levels[-1].set(result, moved_product(functools.partial(carry, **options), args, tangents,
-                                                     PRODUCTS[op.__name__]))
+                call = functools.partial(carry, **options)
+                result = named(op, call)(*args)
+                with unseen() as made:
+                    made.append(moved_product(call, args, tangents, PRODUCTS[op.__name__]))
+                levels[-1].set(result, made[0])
                 return result
             return Push(carry, (args, options), tangents, levels).results()
         finally:
@@ -237,14 +250,61 @@ def carrying(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..
 CARRYING = Lingering(carrying)
 
 
+@contextmanager
+def unseen() -> Iterator[list[Any]]:
+    """A block that computes tangents, which a recorder takes no notice of: it shows where a tangent arrives, not the
+    ops that bring it there. It is told of the list of results."""
+    observer, LOCAL.observer = LOCAL.observer, None
+    made: list[Any] = []
+    try:
+        yield made
+    finally:
+        LOCAL.observer = observer
+        for each in made if observer is not None else ():
+            if each is not None:
+                observer.created(each)
+
+
+def named(op: Any, call: Callable[..., Any]) -> Callable[..., Any]:
+    """A call that tells a recorder which class of nodes it is of, even if it leaves no node."""
+    observer = LOCAL.observer
+    if observer is None:
+        return call
+
+    def run(*args: Any) -> Any:
+        before, observer.moved_by = observer.moved_by, op.__name__
+        try:
+            return call(*args)
+        finally:
+            observer.moved_by = before
+
+    return run
+
+
 def moved_itself(call: Callable[..., Any], args: tuple[Any, ...], tangents: dict[int, Tensor],
                  levels: tuple[Tangents, ...]) -> Any:
     """Run a linear op on its arguments and on their tangents: zeros for a tensor without one."""
     result = call(*args)
-    moved = call(*replaced(args, lambda each: tangents[id(each)] if id(each) in tangents else zeros_like(each)))
+    with unseen() as made:
+        moved = call(*replaced(args, lambda each: tangents[id(each)] if id(each) in tangents else zeros_like(each)))
+        made += tensors_in(moved)
     for each, tangent in zip(tensors_in(result), tensors_in(moved), strict=True):
         if each.array.dtype.kind == "f" and id(each) not in tangents:
             levels[-1].set(each, tangent)
+    return result
+
+
+def moved_writes(op: Any, call: Callable[..., Any], args: tuple[Any, ...], tangents: dict[int, Tensor],
+                 levels: tuple[Tangents, ...]) -> Any:
+    """Run an op that writes on its arguments, and on their tangents: of two writes to one place the last counts, which
+    the formula does not know. It is called anew, since a batch of tangents may belong to a tensor that is none."""
+    result = named(op, call)(*args)
+    moved = list(args[1:] if args[0] is op else args)
+    for i in WRITES[op]:
+        moved[i] = tangents.get(id(moved[i]), zeros_like(moved[i])) if isinstance(moved[i], Tensor) else 0.0
+    with unseen() as made:
+        made.append(op.forward(*moved))
+    levels[-1].set(result, made[0])
     return result
 
 
@@ -298,6 +358,8 @@ class Push:
         for level in self.levels:
             if (tangent := level.get(dual)) is not None:
                 level.set(stand_in, tangent)
+        if LOCAL.observer is not None:
+            LOCAL.observer.stands_in(stand_in, dual, self.recorded)
         return stand_in
 
     def results(self) -> Any:
@@ -311,7 +373,8 @@ class Push:
             options = {name: replaced(value, given) for name, value in self.options.items()}
             found = self.call(*replaced(self.args, given), **options)
             results = [each for each in tensors_in(found) if id(each) not in back]
-            pushed = [self.pushed(each) if each._current_grad_fn is not None else None for each in results]
+            with unseen() as pushed:
+                pushed += [self.pushed(each) if each._current_grad_fn is not None else None for each in results]
         for each, tangent in zip(results, pushed, strict=True):
             self.restore(each)
             if tangent is not None:
@@ -336,6 +399,8 @@ class Push:
             tangent = self.by_transpose(result)
         if tangent is not None and any(overlap(tangent.array, each.array) for each in self.tangents.values()):
             tangent = tangent.clone()  # `y = x + 1` has the tangent of `x`, which a write to `y` must not change
+        if tangent is not None and type(node).__name__ in FLAT_AT_ZERO and not result._output_nr:
+            tangent = Tensor.backward_namespace.masked(cast(Any, result) != 0, tangent)
         if tangent is None or self.keeps_graph:
             return tangent
         return without_graph(tangent, self.levels)  # of stand-ins, if anything
@@ -379,6 +444,8 @@ class Push:
             return
         if not self.recorded:
             result._grad_fn, result._requires_grad, result._output_nr = None, False, 0
+            if LOCAL.observer is not None:
+                LOCAL.observer.dropped(result)
             if result._extras is not None and result._extras.view is not None:
                 result._extras.view.grad_fn = None
             return
@@ -405,6 +472,13 @@ class Following:
             if (tangent := level.get(tensor)) is not None:
                 with within(STATE.levels[:nr]):
                     level.set(stand_in, tangent if shared else tangent.clone())
+
+    @staticmethod
+    def refuse_out(name: str, tensors: tuple[Tensor, ...]) -> None:
+        """Raise PyTorch's error if a dual is given to a function that writes its result into `out`."""
+        if any(level.get(each) is not None for level in STATE.levels for each in tensors):
+            raise NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it "
+                                      "is an out= function")
 
     @staticmethod
     def written(tensor: Tensor, result: Tensor) -> None:
@@ -560,6 +634,8 @@ class AllLevels:
         STATE.levels = STATE.levels[:-1]
         CARRYING.need(-1)
         cls.update()
+        if LOCAL.observer is not None and not STATE.levels:
+            LOCAL.observer.at_rest()
 
     @classmethod
     def update(cls) -> None:

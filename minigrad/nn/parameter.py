@@ -27,18 +27,37 @@ UNINITIALIZED = (
     "Attempted to use an uninitialized parameter in {}. This error happens when you are using a `LazyModule` or "
     "explicitly manipulating `torch.nn.parameter.{}` objects. When using LazyModules Call `forward` with a dummy batch "
     "to initialize the parameters before calling torch functions")
+OTHER_TYPE = (
+    "Creating a Parameter from an instance of type {} requires that detach() returns an instance of the same type, but "
+    "return type {} was found instead. To use the type as a Parameter, please correct the detach() semantics defined "
+    "by its __torch_dispatch__() implementation.")
 ALLOWED = frozenset({"__hash__", "char", "copy_", "cpu", "cuda", "double", "float", "get_device", "half", "int",
                      "is_complex", "is_floating_point", "long", "short", "size", "to"})
 
 
-class Parameter(Tensor):
-    """A leaf that a Module registers when it is assigned to one; requires grad by default."""
+class Marked(type):
+    """Lets a tensor of a subclass, which stays one as a parameter and is marked, pass for a Parameter."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance) or cls is Parameter and (
+            isinstance(instance, Tensor) and getattr(instance, "_is_param", False))
+
+
+class Parameter(Tensor, metaclass=Marked):
+    """A leaf that a Module registers when it is assigned to one; requires grad by default. Of a tensor of a subclass it
+    is another tensor of that subclass, with a mark."""
 
     __torch_function__ = disabled
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         data = plain(np.zeros(0, np.float32)) if data is None else data
-        return cast(Parameter, make_subclass(cls, data, requires_grad))
+        if type(data) in (Tensor, Parameter) or not isinstance(data, Tensor):
+            return cast(Parameter, make_subclass(cls, data, requires_grad))
+        made = data.detach().requires_grad_(requires_grad)
+        if type(made) is not type(data):
+            raise RuntimeError(OTHER_TYPE.format(type(data).__name__, type(made).__name__))
+        vars(made)["_is_param"] = True
+        return cast(Parameter, made)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Everything is done in `__new__`."""

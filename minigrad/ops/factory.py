@@ -388,6 +388,8 @@ empty, empty_like, new_empty = sized("empty", np.empty, np.empty_like, "Unspecif
 def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of this size filled with one value; its dtype is that of the value (a float has the default dtype).
     Raises RuntimeError if the dtype cannot represent the value."""
+    if not isinstance(size, (tuple, list)):
+        raise TypeError("size")
     if isinstance(fill_value, np.bool):  # to PyTorch it is no bool
         fill_value = float(fill_value)
     fill_value = number_of(fill_value)
@@ -415,6 +417,8 @@ def full_like(input: Tensor, fill_value: float, *, dtype: Dtype = None, device: 
 def new_full(self: Tensor, size: Any, fill_value: float, *, dtype: Dtype = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:
     """A tensor of this size and this tensor's dtype, filled with one value."""
+    if not isinstance(size, (tuple, list)):
+        raise TypeError("size")
     kind, shape = numpy_dtype(dtype, self.array.dtype, "new_full"), size_of((size,), "new_full")
     array = np.full(shape, number_in(fill_value, kind), kind, like=device_or_own(self, device, kind))
     return new_leaf(array, requires_grad, "new_full")

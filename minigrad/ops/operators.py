@@ -3,8 +3,12 @@
 For an operand of an unknown type an operator returns NotImplemented, and Python raises its own error.
 """
 
+import functools
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
+
+import numpy as np
 
 from minigrad.backends.registry import MultiDevice
 from minigrad.core import Tensor
@@ -19,6 +23,19 @@ from minigrad.ops.pointwise import add, binary, compare, div, mul, pow, unary
 from minigrad.ops.shape import flip
 from minigrad.ops.tensor import properties, storage
 
+OPERANDS = (Tensor, int, float, complex, np.number, np.bool_)
+
+
+def asked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator that leaves operands which it does not know to Python, which then asks the operand."""
+    @functools.wraps(function)
+    def operator(self: Tensor, other: Any) -> Any:
+        known = isinstance(other, OPERANDS) or hasattr(type(other), "__torch_function__")
+        return function(self, other) if known else NotImplemented
+
+    return operator
+
+
 OPERATORS: dict[str, Any] = {
     "__add__": add.Add.forward, "__radd__": add.Add.forward,
     "__sub__": add.Sub.forward, "__rsub__": add.Rsub.forward,
@@ -27,8 +44,8 @@ OPERATORS: dict[str, Any] = {
     "__pow__": pow.pow, "__rpow__": pow.rpow,
     "__neg__": unary.Neg.forward, "__pos__": unary.positive, "__abs__": unary.Abs.forward,
     "__matmul__": matmul.at, "__rmatmul__": matmul.rat,
-    "__floordiv__": div.floor_divide, "__rfloordiv__": div.rfloordiv,
-    "__mod__": div.remainder, "__rmod__": div.rremainder,
+    "__floordiv__": asked(div.floor_divide), "__rfloordiv__": asked(div.rfloordiv),
+    "__mod__": asked(div.remainder), "__rmod__": asked(div.rremainder),
     "__eq__": compare.equals, "__ne__": compare.ne,
     "__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt, "__ge__": compare.ge,
     "__and__": binary.bitwise_and, "__rand__": binary.bitwise_and,
@@ -36,9 +53,9 @@ OPERATORS: dict[str, Any] = {
     "__xor__": binary.bitwise_xor, "__rxor__": binary.bitwise_xor, "__invert__": binary.inverted,
     "__lshift__": binary.bitwise_left_shift, "__rlshift__": binary.rlshift,
     "__rshift__": binary.bitwise_right_shift, "__rrshift__": binary.rrshift,
-    "__iadd__": add.add_, "__isub__": add.sub_, "__imul__": mul.mul_,
-    "__itruediv__": div.div_, "__ipow__": pow.pow_,
-    **{name: METHODS[method] for name, method in (
+    "__iadd__": asked(add.add_), "__isub__": asked(add.sub_), "__imul__": asked(mul.mul_),
+    "__itruediv__": asked(div.div_), "__ipow__": asked(pow.pow_),
+    **{name: asked(METHODS[method]) for name, method in (
         ("__iand__", "bitwise_and_"), ("__ior__", "bitwise_or_"), ("__ixor__", "bitwise_xor_"),
         ("__ilshift__", "bitwise_left_shift_"), ("__irshift__", "bitwise_right_shift_"),
         ("__ifloordiv__", "floor_divide_"), ("__imod__", "remainder_"))},

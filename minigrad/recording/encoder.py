@@ -344,8 +344,8 @@ class Encoder:
     def scope_name(self, scope: int, name: str) -> None:
         self.parts.scopes[scope]["name"] = self.parts.scopes[scope]["name"] or name
 
-    def leaf(self, tensor: int, at: Place) -> None:
-        self.node("AccumulateGrad", None, at)
+    def leaf(self, tensor: int, at: Place, name: str = "AccumulateGrad") -> None:
+        self.node(name, None, at)
         self.parts.nodes[-1]["variable"] = tensor
 
     def link(self, node: int, targets: Sequence[int | None], output_nrs: Sequence[int] | None) -> None:

@@ -55,6 +55,7 @@ class Observer:
         self.passes: list[tuple[int | None, int | None]] = []  # the user's line of each pass that is running
         self.depth = -1  # of the innermost pass
         self.reported: BaseException | None = None
+        self.moved_by: str | None = None  # in forward mode: the class of the op that runs, if it may leave no node
 
     def start(self, base: FrameType) -> Trace:
         """Begin to listen to this thread; return the trace, which grows from now on. `base`: the frame of the program
@@ -118,26 +119,39 @@ class Observer:
         reader, metas = Reader(inputs, seen), metas_of(outputs)
         call = reader.call(caller, metas)
         if node is None:
-            self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=operands,
-                           outputs=tuple([seen.output(t) for t in outputs]), expressions=call, reads=reader.reads)
+            self.unrecorded(op, at, operands, outputs, call, reader.reads)
         else:
             number = seen.numbers.get
-            targets = tuple([n if (n := number(id(target))) is not None or target is None else seen.node(target)
-                             for target in node.next])
+            targets, output_nrs = seen.edges(node) if seen.stood else (tuple([
+                n if (n := number(id(target))) is not None or target is None else seen.node(target)
+                for target in node.next]), node.output_nrs())
             index = number(id(node))  # already known if a pack hook has read the result
             if index is None:
                 index = seen.new_node(node)
             results = tuple([tensor(t) for t in outputs])
             self.log.append(("record", at, self.depth + 1, op, index, seen.names.get(type(node)) or seen.name(node),
                              node.sequence_nr, targets,
-                             node.output_nrs(), operands, results,
+                             output_nrs, operands, results,
                              seen.saved(node, outputs) if node.saved else None, formula_of(node, metas), call,
                              reader.reads))
+            if seen.moving:
+                seen.origins.update({result: (index, nr) for nr, result in enumerate(results)})
             if node.op == SLICES:  # the view's node was renewed with that of its base
                 self.log.append(("renewed", operands[0], seen.node(inputs[0]._current_grad_fn)))
         if seen.unnamed:
             seen.name_leaves()
         seen.at = outer
+
+    def unrecorded(self, op: str, at: Any, operands: tuple[int, ...], outputs: Sequence[Any], call: Any,
+                   reads: Sequence[int]) -> None:
+        """An op left no node; in forward mode it has a box all the same, if a tangent went through it."""
+        seen = self.seen
+        if seen.moving.intersection(operands):
+            self.log.append(("record", at, self.depth + 1, op, *seen.passing(self.moved_by or op, operands, outputs),
+                             None, None, call, reads))
+        else:
+            self.log.event("forward", at, self.depth + 1, op=op, node=None, inputs=operands,
+                           outputs=tuple([seen.output(t) for t in outputs]), expressions=call, reads=reads)
 
     def read(self, tensor: Any) -> None:
         """The program has read a tensor's values, in this thread: they may decide what no op of the trace shows."""
@@ -188,11 +202,29 @@ class Observer:
             facts = {"base": self.seen.tensor(tensor._base), "requires_grad": tensor._requires_grad}
             self.log.append(("shares", number, facts))
 
+    # forward mode
     def tangent(self, tensor: Any, tangent: Any) -> None:
         """A tensor has got a tangent, whose op was reported before it."""
         number = self.seen.tensor_number(tensor)
+        if number is not None and id(tensor) not in self.seen.stand_ins:
+            self.seen.moving.add(number)
+            self.log.append(("shares", number, {"tangent": self.seen.tangent(tangent)}))
+
+    def stands_in(self, stand_in: Any, dual: Any, recorded: bool) -> None:
+        """An op is about to run on a tensor in place of a dual; `recorded`: its node stays after its tangent is known,
+        so it has an edge only for what requires grad."""
+        self.seen.stand_in(stand_in, dual, recorded)
+
+    def dropped(self, result: Any) -> None:
+        """The node of a result has given its tangent, and is dropped, since nothing requires grad."""
+        number = self.seen.tensor_number(result)
         if number is not None:
-            self.log.append(("shares", number, {"tangent": self.seen.tensor(tangent)}))
+            self.log.append(("shares", number, {"requires_grad": False, "is_leaf": True, "node": None}))
+
+    def at_rest(self) -> None:
+        """The last level of forward mode is over: no tensor has a tangent any more."""
+        self.seen.moving.clear()
+        self.seen.origins.clear()
 
     def mode(self, name: str, on: bool) -> None:
         """A grad mode was switched; the library's own switches are left out, except around a user's `forward`."""

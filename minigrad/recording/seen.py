@@ -13,7 +13,7 @@ from numpy import asarray, generic
 
 from minigrad.backends.batched import in_all_examples
 from minigrad.backends.registry import BACKEND_OF, is_array, storage
-from minigrad.core import SCALAR_OPERAND, Node, Packed, is_tensor
+from minigrad.core import SCALAR_OPERAND, Node, Packed, edge_target, is_tensor
 from minigrad.history.views import address
 from minigrad.recording.encoder import SAME
 from minigrad.recording.tracker import CHANGED, NOWHERE, Log, TrackedRef, Tracker
@@ -38,6 +38,12 @@ class Seen(Tracker):
         self.results: set[int] = set()  # the numbers of tensors made by ops without a node
         self.unwritten: dict[int, weakref.ref[Any]] = {}  # by id(): what `empty` has made, until it is seen
         self.at: tuple[int | None, int | None] = NOWHERE
+        # forward mode: the numbers of the tensors that have tangents; where an edge to such a tensor leads if it has no
+        # node of its own; and the same by id() of what an op's node leads to, if the op ran on stand-ins
+        self.moving: set[int] = set()
+        self.origins: dict[int, tuple[int, int]] = {}
+        self.stood: dict[int, tuple[weakref.ref[Any], tuple[int, int] | None]] = {}
+        self.stand_ins: dict[int, weakref.ref[Any]] = {}
         for constant in CONSTANTS:
             ref = self.tensors[id(constant)] = TrackedRef(constant)
             ref.key, ref.number, ref.array_id, ref.storage, ref.writes = id(constant), None, id(constant.array), 0, 0
@@ -117,9 +123,12 @@ class Seen(Tracker):
         self.results.add(number)
         return number
 
-    def track_tensor(self, t: Any, made: bool = False) -> int:
-        """Note a tensor that was not seen before, `made` by an op; a view's base is noted before it."""
+    def track_tensor(self, t: Any, made: bool = False, alone: bool = False) -> int:
+        """Note a tensor that was not seen before, `made` by an op; a view's base is noted before it. `alone`: without
+        base and node."""
         array, above, rare, key = t.array, t._grad_fn, t._extras, id(t)
+        if alone:
+            above = rare = None
         if rare is not None and rare.view is not None:
             self.tensor(rare.view.base)  # taking a view may have given it another array
             above = t._current_grad_fn
@@ -141,7 +150,7 @@ class Seen(Tracker):
             self.log.append(("shares", number, {"unexplained": True}))
         self.unexplained.pop(key, None)
         self.unwritten.pop(key, None)
-        if t._extras is not None or array.base is not None or there:
+        if not alone and (t._extras is not None or array.base is not None or there):
             self.shares(t, number)
         if t._grad is not None:
             self.track_grad(t._grad, number)
@@ -183,6 +192,61 @@ class Seen(Tracker):
         else:
             ref.array_id = id(grad.array)
         self.log.grad(ref.number, memory(grad.array), tensor)
+
+    # forward mode
+    def tangent(self, t: Any) -> Any:
+        """Return the number of a tangent. The ops that made it are not noted, nor are their nodes, which PyTorch has
+        too, until somebody differentiates by them."""
+        known = self.tensor_number(t) is not None or not self.is_unexplained(t)
+        return self.tensor(t) if known else self.track_tensor(t, alone=True)
+
+    def stand_in(self, stand_in: Any, dual: Any, recorded: bool) -> None:
+        """Know a tensor by the number of the dual in whose place an op gets it."""
+        number, key, target = self.tensor(dual), id(stand_in), edge_target(stand_in)
+        if dual._requires_grad:
+            origin: tuple[int, int] | None = self.node(edge_target(dual)), dual._output_nr
+        else:
+            origin = None if recorded else self.origin(number)
+        ref = TrackedRef(stand_in, self.stand_in_gone)
+        ref.key, ref.number, ref.array_id, ref.storage = key, number, id(stand_in.array), self.tensors[id(dual)].storage
+        ref.writes = self.tensors[id(dual)].writes
+        self.tensors[key] = self.stand_ins[key] = ref
+        at = id(target)
+        self.stood[at] = weakref.ref(target, lambda _: self.stood.pop(at, None)), origin
+
+    def stand_in_gone(self, ref: TrackedRef) -> None:
+        self.tensors.pop(ref.key, None)
+        self.stand_ins.pop(ref.key, None)
+
+    def origin(self, number: int) -> tuple[int, int]:
+        """Where an edge to a tensor with a tangent leads: to what made it, or to itself, where the tangent begins."""
+        if number not in self.origins:
+            entry, self.origins[number] = ("leaf", number, self.at, "Dual"), (self.node_count, 0)
+            self.node_count += 1
+            self.log.append(entry)
+            self.unnamed += [ref for ref in list(self.tensors.values()) if ref.number == number][:1]
+        return self.origins[number]
+
+    def edges(self, node: Node) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
+        """Where the edges of a node lead; one to a stand-in leads where that of its dual does."""
+        found = []
+        for target, nr in zip(node.next, node.output_nrs() or (0,) * len(node.next), strict=True):
+            stood = self.stood.get(id(target))
+            own = None if target is None or stood is not None else (self.node(target), nr)
+            found.append((own if stood is None else stood[1]) or (None, 0))
+        return tuple([number for number, _ in found]), tuple([nr for _, nr in found])
+
+    def passing(self, name: str, operands: Sequence[int], outputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Note a box for an op that left no node, though a tangent went through it: its number, its name and place,
+        its edges, operands and results."""
+        edges = [self.origin(each) if each in self.moving else None for each in operands]
+        index, entry = self.node_count, ("node", name, None, self.at)
+        self.node_count = index + 1
+        self.log.append(entry)
+        results = tuple([self.output(t) for t in outputs])
+        self.origins.update({result: (index, nr) for nr, result in enumerate(results)})
+        return (index, name, None, tuple([edge and edge[0] for edge in edges]),
+                tuple([edge[1] if edge else 0 for edge in edges]), operands, results)
 
     # nodes
     def node(self, target: Any) -> int:

@@ -176,9 +176,9 @@ class Names:
         return "a constant" if index is None else self.data["tensors"][index]["name"] or f"tensor {index}"
 
     def node(self, index: int | None) -> str:
-        """Return a node's name and its number in the trace; an AccumulateGrad by its leaf."""
+        """Return a node's name and its number in the trace; an AccumulateGrad or a Dual by its tensor."""
         if index is None:
             return "None"
         record = self.data["nodes"][index]
         leaf = record.get("variable")
-        return f"{record['name']} #{index}" if leaf is None else f"AccumulateGrad({self.tensor(leaf)})"
+        return f"{record['name']} #{index}" if leaf is None else f"{record['name']}({self.tensor(leaf)})"

@@ -90,14 +90,14 @@ TENSOR = Record(
     strides="[whole] or absent: its strides in elements, in the same case")
 NODE = Record(
     "A node of the graph.",
-    name="str: its name, e.g. `MulBackward0`",
+    name="str: its name, e.g. `MulBackward0`; `Dual` stands for a tensor where a tangent begins and no graph leads",
     sequence_nr="whole?: its place in the order of creation; an `AccumulateGrad` has none, and the engine runs it "
                 "first",
     next="[(node,output_nr:nr)?]: where its gradients go, in the order of `inputs`; null is PyTorch's `(None, 0)`",
     inputs="[tensor?]: the operands of its op; null is an operand that is not a tensor",
     outputs="[tensor]: the results of its op",
     saved="[(name:str,tensor?,value?)]: the values that it saved for its derivative",
-    variable="tensor or absent: for an `AccumulateGrad`, its leaf",
+    variable="tensor or absent: for an `AccumulateGrad` its leaf, for a `Dual` its tensor",
     derivatives="[expression?] or absent: for each input the expression of its gradient, null if it gets none",
     seconds="(forward:number?,backward:number?) or absent: the time of its op, and of its derivative in all passes, in "
             "seconds; null is unknown. Only in a recording with `times=True`",

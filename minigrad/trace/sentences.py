@@ -18,7 +18,9 @@ __all__ = ["NODES", "PARTS", "SENTENCES", "TENSORS", "TERMS", "UNKNOWN", "VALUES
 
 SENTENCES = {
     "forward": "{op}([inputs|{inputs}]) [inplace|writes to|makes] {results}"
-               "[node|; recorded as {node}|; no node is recorded][rebased|; {rebased}]",
+               "[kept|; recorded as {node}][passed|; {node} passes the tangent on, and is not kept]"
+               "[node||; no node is recorded]"
+               "[rebased|; {rebased}]",
     "save": "{node} saves {saved}",
     "version": "{tensor} is changed in place: version {version}[value|, now {value}]",
     "grad": "{tensor}.grad is now {grad}",
@@ -50,11 +52,12 @@ UNKNOWN = "{kind}: an event of a kind that this version does not know"
 
 NODES = ("node", "to", "before", "after")
 TENSORS = ("tensor", "base", "inputs")
-VALUES = ("gradient", "sum", "grad", "value", "result")
+VALUES = ("gradient", "sum", "grad", "value", "result", "tangent")
 TERMS = {"tensor": "a hook of its tensor runs", "retain_grad": "retain_grad keeps the gradient",
          "pre": "a pre-hook runs", "post": "a post-hook runs", "post_accumulate": "a post-accumulate-grad hook runs"}
 PARTS = {  # by the name of a list: the fields of an entry, and its sentence
-    "results": (("tensor", "base", "value"), "{tensor}[base| (a view of {base})][value| = {value}]"),
+    "results": (("tensor", "base", "value", "tangent"),
+                "{tensor}[base| (a view of {base})][value| = {value}][tangent|, moved by {tangent}]"),
     "rebased": (("tensor", "before", "after"), "{tensor}.grad_fn was {before} and is {after} now"),
     "saved": (("name", "tensor", "value"), "{name}[value| = {value}]"),
     "roots": (("node", "output_nr", "value"), "{node} with {value}"),
@@ -73,11 +76,17 @@ def derived(names: Names, event: Mapping[str, Any]) -> dict[str, Any]:
     match event["kind"]:
         case "forward":
             inplace, tensors = event["op"].endswith("_"), names.data["tensors"]  # what is there now, `version` says
-            results = [(t, None, None) if inplace else (t, tensors[t].get("base"), tensors[t]["value"])
-                       for t in event["outputs"]]
-            first = (None, event["node"])  # a first node is the one that was recorded
+            moves = [(t, tensors[t].get("tangent")) for t in event["outputs"]]
+            results = [(t, None, None, None) if inplace else (t, tensors[t].get("base"), tensors[t]["value"],
+                                                              None if at is None else tensors[at]["value"])
+                       for t, at in moves]
+            node = event["node"]  # in forward mode it is dropped, unless something requires grad
+            passing = node is not None and not inplace and any(
+                at is not None and tensors[t]["node"] is None for t, at in moves)
+            first = (None, node)  # a first node is the one that was recorded
             rebased = [row for row in event.get("rebased", ()) if tuple(row[1:]) != first]
-            return {"inplace": inplace, "results": results, "rebased": rebased}
+            return {"inplace": inplace, "results": results, "rebased": rebased,
+                    "kept": node is not None and not passing, "passed": passing}
         case "save":
             return {"saved": names.data["nodes"][event["node"]]["saved"]}
         case "hook":
@@ -108,4 +117,4 @@ def slot(names: Names, name: str, x: Any) -> str:
         return names.node(x)
     if name in TENSORS:
         return names.tensor(x)
-    return names.text(x, SHORT if name == "value" else LONG) if name in VALUES else str(x)
+    return names.text(x, SHORT if name in ("value", "tangent") else LONG) if name in VALUES else str(x)

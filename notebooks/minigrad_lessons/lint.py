@@ -11,6 +11,7 @@ import re
 import sys
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from functools import cache
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -44,6 +45,9 @@ CALL = {word: re.compile(rf'^{word}\("([^"]+)"(?:, (.*))?\)$', re.MULTILINE)
         for word in ("predict", "reveal", "recall")}
 FLOAT = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\.\d)")
 STEP = re.compile(r"^\w+, (?:\d+ tensors, |step )(\d+) of (\d+)\b")  # how the text of an inspector says where it is
+FRONT_END = Path(__file__).parents[2] / "widgets" / "frontend" / "src"
+PRESSED = re.compile(r"\b(?:press|click|open)\s+\*\*([^*]+)\*\*", re.IGNORECASE)
+BARE_ARROW = re.compile(r"\b(?:press|with|by)\s+[←→]", re.IGNORECASE)
 UNSTABLE = re.compile(r"\b0x[0-9a-f]{6,}|(?:/home|/tmp|/root|/Users|/work)/|[A-Z]:\\")
 
 
@@ -226,6 +230,24 @@ def questions_named(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
                 yield f"{cell.id}: {tag} stands on a cell that prints nothing; a run must show it"
 
 
+@cache
+def controls() -> frozenset[str]:
+    """What buttons and lists are called in the pictures: the texts in the front end's sources, and titles."""
+    found = (text for file in FRONT_END.rglob("*.ts") for text in re.findall(r'"([^"\n]+)"', file.read_text("utf-8")))
+    return frozenset(name for text in found for name in (text, text.partition(" (")[0]))
+
+
+def controls_named(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+    """A text calls a button of a picture by the name that is on it."""
+    for cell in cells:
+        if cell.cell_type != "markdown":
+            continue
+        yield from (f"{cell.id}: nothing in a picture is called {name}" for name in PRESSED.findall(cell.source)
+                    if name not in controls())
+        yield from (f"{cell.id}: no button is called {found[-1]}; write **next →** or **← back**"
+                    for found in BARE_ARROW.findall(cell.source))
+
+
 def ids_stable(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
     """Each cell has an id of its own, written by a person."""
     ids = [cell.get("id", "") for cell in cells]
@@ -253,9 +275,10 @@ def one_line_each(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
 
 
 RULES: tuple[Rule, ...] = (parts_in_order, picture_first, predictions_above_reveals, beliefs_refuted, recall_spaced,
-                           short, outputs_keep, errors_meant, checks_open, questions_named, ids_stable)
+                           short, outputs_keep, errors_meant, checks_open, questions_named, controls_named,
+                           ids_stable)
 WORKSHOP_RULES: tuple[Rule, ...] = (picture_first, builds, short, outputs_keep, errors_meant, checks_open,
-                                    questions_named, ids_stable)
+                                    questions_named, controls_named, ids_stable)
 PUZZLE_RULES: tuple[Rule, ...] = (*WORKSHOP_RULES, one_line_each)
 
 

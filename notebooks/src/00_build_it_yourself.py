@@ -9,7 +9,7 @@
 # It is for those who have never seen automatic differentiation. If you have called `backward()` before, start with
 # lesson 1. About 45 minutes.
 #
-# Run the next cell (Shift+Enter), click the picture, press **next →** four times, then drag `a`.
+# Run the next cell (Shift+Enter), press **next →** four times, then drag `a`.
 
 # %% id=setup tags=opening,inspector
 import minigrad as torch

@@ -6,8 +6,8 @@
 # When you train a model, `loss.backward()` puts a gradient into some tensors and not into others. If one of your
 # weights gets none, it never learns, and no error tells you. This lesson shows which tensors get a gradient, and why.
 #
-# Start with a backward pass that you can step through. Run the next cell (Shift+Enter), click the picture, then press
-# → for the next step.
+# Start with a backward pass that you can step through. Run the next cell (Shift+Enter), then press **next →** under
+# the picture.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -23,8 +23,8 @@ with record() as first:
 Inspector(first, parts=["source", "tools"])
 
 # %% [markdown] id=still
-# Two numbers go in, `w` and `x`, and one loss comes out. (One of them is not even drawn.) Step to the end with → (and
-# back with ←). Now only one of the two has a gradient. Which one, and what is different about the other?
+# Two numbers go in, `w` and `x`, and one loss comes out. (In place of one of them the picture says **None**.) Step to
+# the end with **next →**. Now only one of the two has a gradient. Which one, and what is different about the other?
 #
 # Then open **numbers** above the graph and drag `w` sideways: the loss and the gradient follow. At which `w` is the
 # gradient 0?
@@ -186,7 +186,7 @@ with record() as trace:
 reveal("1.6", sum(event["kind"] == "run" for event in trace.events))
 
 # %% [markdown] id=inspector-note
-# Now step through it: click the picture, then press → and ←. Look for three things.
+# Now step through it with **next →** and **← back**. Look for three things.
 #
 # - Which node runs first? It belongs to the operation that came **last** in the forward program.
 # - What is the last node called? It is the only one that stands for a leaf. Is there one for `data`?

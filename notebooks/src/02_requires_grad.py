@@ -6,7 +6,7 @@
 # Freezing a layer and asking for the gradient of an input both come down to one flag, `requires_grad`. If it is wrong
 # in one place, part of your model is not recorded and does not learn. What sets the flag, and when can you change it?
 #
-# Run the next cell (Shift+Enter), click the picture, then press → to watch the graph grow.
+# Run the next cell (Shift+Enter), then press **next →** to watch the graph grow.
 
 # %% id=setup tags=opening
 import minigrad as torch

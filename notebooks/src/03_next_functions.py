@@ -6,7 +6,7 @@
 # When a gradient is missing or wrong, the question is always the same: where did it go wrong on its way back from the
 # loss? Its route is the graph behind `loss.grad_fn`, and you can walk it yourself.
 #
-# Run the next cell (Shift+Enter), click the picture, then press → and watch where the gradient goes.
+# Run the next cell (Shift+Enter), then press **next →** and watch where the gradient goes.
 
 # %% id=setup tags=opening
 import minigrad as torch

@@ -7,7 +7,7 @@
 # outputs" and "Trying to backward through the graph a second time". Both make sense once you have seen what the
 # engine does.
 #
-# Run the next cell (Shift+Enter), click the picture, then press → and watch the numbers on the nodes.
+# Run the next cell (Shift+Enter), then press **next →** and watch the numbers on the nodes.
 
 # %% id=setup tags=opening
 import minigrad as torch

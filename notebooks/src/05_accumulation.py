@@ -7,7 +7,7 @@
 # while. Leave it out on purpose, and you can train with a batch that does not fit into memory. The reason is the
 # same: how `backward()` fills `.grad`.
 #
-# Run the next cell (Shift+Enter), click the picture, then press → to go through what happened to `w`.
+# Run the next cell (Shift+Enter), then press **next →** to go through what happened to `w`.
 
 # %% id=setup tags=opening
 import minigrad as torch

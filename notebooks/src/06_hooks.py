@@ -6,7 +6,7 @@
 # A deep network does not learn. To find out why, you look at the gradient in the middle of it, and `.grad` is None.
 # `retain_grad()` and hooks let you see that gradient, log it, or clip it, without touching the model.
 #
-# Run the next cell (Shift+Enter), click the picture, then press → and watch the number on its way to `x`.
+# Run the next cell (Shift+Enter), then press **next →** and watch the number on its way to `x`.
 
 # %% id=setup tags=opening
 import minigrad as torch

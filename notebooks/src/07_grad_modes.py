@@ -7,7 +7,7 @@
 # different things. If you mix them up, you waste memory at prediction time, or half of your model silently stops
 # learning.
 #
-# Run the next cell (Shift+Enter), click the picture, then press →, and watch the ribbon above the slider.
+# Run the next cell (Shift+Enter), press **next →**, and watch the ribbon above the slider.
 
 # %% id=setup tags=opening
 import matplotlib.pyplot as plt
@@ -240,7 +240,8 @@ except TypeError as error:
 # ## See the mode
 #
 # The ribbon above the inspector's slider shows grad mode: off in the block, on after it. (Click **every step**: it is
-# off while backward runs, too, since a plain backward pass is not recorded.) This is the last step; go back with ←.
+# off while backward runs, too, since a plain backward pass is not recorded.) This is the last step; go back
+# with **← back**.
 # Which operations leave a node behind? And where would a gradient have to jump to reach `w` through `v`?
 
 # %% id=inspector tags=inspector

@@ -7,7 +7,7 @@
 # scripts. It is worse when nothing stops: a tensor is changed, and the gradient is silently wrong. Which tensors
 # share memory, and what notices a change?
 #
-# Run the next cell (Shift+Enter), click the picture, then press → to see which tensors look at which numbers.
+# Run the next cell (Shift+Enter), then press **next →** to see which tensors look at which numbers.
 
 # %% id=setup tags=opening
 import warnings

@@ -7,7 +7,7 @@
 # memory. You write it as a `Function`, with the forward pass and its gradient. Its `forward` runs with recording off,
 # which puzzles everybody at first.
 #
-# Run the next cell (Shift+Enter), click the picture, then press →, and watch the ribbon above the slider.
+# Run the next cell (Shift+Enter), press **next →**, and watch the ribbon above the slider.
 
 # %% id=setup tags=opening
 import minigrad as torch

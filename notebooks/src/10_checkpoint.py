@@ -7,7 +7,7 @@
 # `checkpoint(block, x)` does not keep them: when they are needed, the block runs a second time. You save memory and
 # pay with time.
 #
-# Run the next cell (Shift+Enter), click the picture, then press →. Both rows show the same three blocks.
+# Run the next cell (Shift+Enter), then press **next →**. Both rows show the same three blocks.
 
 # %% id=setup tags=opening
 import minigrad as torch

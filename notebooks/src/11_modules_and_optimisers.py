@@ -7,7 +7,7 @@
 # place. But if the list is incomplete, part of your model does not learn, and nothing tells you. At the end you train
 # on real digits.
 #
-# Run the next cell (Shift+Enter), click the picture, then press → to go through two steps of training.
+# Run the next cell (Shift+Enter), then press **next →** to go through two steps of training.
 
 # %% id=setup tags=opening
 import minigrad as torch

@@ -7,7 +7,7 @@
 # derivative. That works because a backward pass is a computation too. Record it, and you can differentiate it like
 # any other.
 #
-# Run the next cell (Shift+Enter), click the picture, then press →, and watch the first gradient become part of the
+# Run the next cell (Shift+Enter), press **next →**, and watch the first gradient become part of the
 # graph.
 
 # %% id=setup tags=opening
@@ -153,7 +153,7 @@ reveal("12.4", a.grad is None)
 # ## Two layers of one graph
 #
 # Look at a gradient that is recorded. The nodes made by the first backward pass were recorded **after** those of the
-# formula, and the second pass goes through both parts of the graph. This is its last step; go back with ←.
+# formula, and the second pass goes through both parts of the graph. This is its last step; go back with **← back**.
 #
 # - Which node of the second pass runs first: one of the old part of the graph, or one of the new?
 # - Which node is reached from both parts?

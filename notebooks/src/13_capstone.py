@@ -7,7 +7,7 @@
 # are two projects: **(a)** predict ten facts about a model's graph, **(b)** write an operation and run a whole suite
 # of tests on it. Do one or both.
 #
-# Run the next cell (Shift+Enter), click the picture, then press →. This is a model with a residual connection.
+# Run the next cell (Shift+Enter), then press **next →**. This is a model with a residual connection.
 
 # %% id=setup tags=opening
 import minigrad as torch

@@ -7,7 +7,7 @@
 # of your script hardly changes. So where do the four processes communicate? Inside `backward()`, through hooks that
 # you could have written yourself.
 #
-# Run the next cell (Shift+Enter), click the picture, then press → and watch the first of two processes.
+# Run the next cell (Shift+Enter), then press **next →** and watch the first of two processes.
 
 # %% id=setup tags=opening
 import minigrad as torch

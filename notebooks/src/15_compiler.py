@@ -7,7 +7,7 @@
 # builds a graph, walks it and throws it away. `torch.compile` writes the operations down once, and from then on runs
 # the list. In minigrad you can read that list.
 #
-# Run the next cell (Shift+Enter), click the picture, then press →, and watch how much happens in one small step.
+# Run the next cell (Shift+Enter), press **next →**, and watch how much happens in one small step.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -108,8 +108,8 @@ for name, statements in quick.passes:
 # replaced by that number. *Products* of few rows, *masks* and *sums* get a faster form: the sum above became a `dot`.
 
 # %% [markdown] id=passes-intro
-# Open the program and go through its passes with →. What a pass removes is struck through. Point at a statement, and
-# the line and the op that it comes from light up.
+# Open the program and press **next →** to go through its passes. What a pass removes is struck through. Point at a
+# statement, and the line and the op that it comes from light up.
 #
 # - Dead code removes two statements. Which ops do they belong to?
 # - Which op has no statement even before the first pass?

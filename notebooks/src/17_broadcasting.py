@@ -7,7 +7,7 @@
 # fit, and backward has to undo it. Forget that, and you expect the wrong size of a gradient, or train with a loss that
 # raises no error and learns nothing.
 #
-# This lesson comes between lessons 3 and 4. Run the next cell (Shift+Enter), click the picture, press **next →** to
+# This lesson comes between lessons 3 and 4. Run the next cell (Shift+Enter), press **next →** to
 # the end, then drag `w`.
 
 # %% id=setup tags=opening,inspector

@@ -7,7 +7,7 @@
 # lines, and PyTorch takes most of them. What becomes of the gradient of what was there before, and of what was
 # written?
 #
-# Run the next cell (Shift+Enter), click the picture, and press → until the gradients arrive.
+# Run the next cell (Shift+Enter), and press **next →** until the gradients arrive.
 
 # %% id=setup tags=opening
 import minigrad as torch
@@ -213,7 +213,7 @@ reveal("18.5", raises(half_recorded))
 # ## One tensor, two histories
 #
 # A part of `y` is overwritten with something that was computed from `x` as well. This is the last step; go back
-# with ←.
+# with **← back**.
 #
 # - Which entries of the gradient does CopySlices send along each of its two edges?
 # - `x` is reached in two ways. What arrives by each?

@@ -6,7 +6,7 @@
 # A loss goes down for an hour, and then every weight is NaN. Often no value of the forward pass was ever wrong: a
 # slope was infinite where nobody looked. And in 16 bits, gradients are lost without a trace.
 #
-# Run the next cell (Shift+Enter), click the picture, and press → until the gradients arrive.
+# Run the next cell (Shift+Enter), and press **next →** until the gradients arrive.
 
 # %% id=setup tags=opening
 import warnings

@@ -6,7 +6,7 @@
 # A model has a hundred layers, and one of them does not learn. You cannot print your way through all of them. Hooks on
 # modules tell you what every layer receives and returns, by its name, and you do not have to change the model.
 #
-# Run the next cell (Shift+Enter), click the picture, and press play (or the space bar) to watch the gradient
+# Run the next cell (Shift+Enter), click the picture, and press **play** (or the space bar) to watch the gradient
 # travel. The End key goes to the last step at once.
 
 # %% id=setup tags=opening

@@ -9,7 +9,7 @@
 #
 # Lessons 1 to 8 are enough for most of them. Take them in any order. About 90 minutes.
 #
-# Run the next cell (Shift+Enter), click the picture, and press → to the end: this puzzle costs people the most time.
+# Run the next cell (Shift+Enter), and press **next →** to the end: this puzzle costs people the most time.
 
 # %% id=setup tags=opening,inspector
 import minigrad as torch

@@ -7,7 +7,7 @@
 # the program runs: nudge the inputs, and carry along how fast each value changes. This is **forward mode**, and what
 # is carried along is called a **tangent**.
 #
-# Run the next cell (Shift+Enter), click the picture, and press → until the gradients come back along the edges. In
+# Run the next cell (Shift+Enter), and press **next →** until the gradients come back along the edges. In
 # this lesson, something else will travel along the same edges, the other way.
 
 # %% id=setup tags=opening

@@ -74,7 +74,7 @@ def test_the_keys_do_what_the_mouse_does(browser: Browser, tmp_path: Path) -> No
 def test_it_becomes_the_graph_and_comes_back(browser: Browser, tmp_path: Path) -> None:
     page = page_of(browser, tmp_path)
     root = page.locator(".mg-root")
-    page.get_by_role("button", name="turn it into the graph").click()
+    page.get_by_role("button", name="show the operations as a graph").click()
     expect(page.locator(".mg-turning")).to_be_visible()  # signs and boxes on their way
     expect(page.locator(".mg-turning")).to_have_count(0)
     expect(root).to_have_attribute("data-lens", "backward")
@@ -84,7 +84,7 @@ def test_it_becomes_the_graph_and_comes_back(browser: Browser, tmp_path: Path) -
     page.get_by_role("button", name="more").click()
     for shown in (".mg-tabs", ".mg-source", ".mg-tools", ".mg-queue"):
         expect(page.locator(shown)).to_be_visible()
-    page.get_by_role("button", name="turn it into values").click()
+    page.get_by_role("button", name="show the numbers again").click()
     expect(page.locator(".mg-turning")).to_have_count(0)
     expect(page.locator(".mg-calculation")).to_be_visible()
     page.close()

@@ -127,6 +127,9 @@ AGAINST: dict[str, tuple[Callable[[Notebook], object], str]] = {
     "an answer in words": (lambda n: tag(n, "rule", "answers:row1"), "answers:row1 stands on a cell that prints no"),
     "an answer unprinted": (lambda n: (tag(n, "two-tensors", "answers:row1"), cell(n, "two-tensors").outputs.clear()),
                             "answers:row1 stands on a cell that prints no"),
+    "a button unknown": (lambda n: replace(n, "title", "**next →**", "**onward**"),
+                         "title: nothing in a picture is called onward"),
+    "a bare arrow": (lambda n: replace(n, "title", "**next →**", "→"), "title: no button is called →"),
     "an id twice": (lambda n: cell(n, "r1").update(id="p1"), "p1: this id stands twice"),
     "an id by chance": (lambda n: cell(n, "worked").update(id="e2ae9f81"), "e2ae9f81: an id is made of words"),
 }

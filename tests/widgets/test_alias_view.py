@@ -104,12 +104,25 @@ def test_the_text(trace: Trace) -> None:
     lines = view.text.splitlines()
     assert lines[0].startswith("AliasView, RuntimeError: one of the variables needed for gradient computation")
     assert lines[1] == "storage 1: 4. 9. 13. 17."
-    assert "  y [4], version 1: the first that was seen here" in lines
+    assert "  y [4], version 1: the first tensor in this memory" in lines
     assert "  part [2], version 1: a view of y, elements 1 2" in lines
     assert "  data [4], version 1: the memory of y, with a version counter of its own" in lines
     assert "  apart [4], version 1: detached from y: one version counter" in lines
     assert "  MulBackward0 #3 saved y (self) at version 0: ✗ raised: it is at version 1" in lines
     assert view.text == AliasView(trace, step=len(trace.events)).text == repr(view)
+
+
+def test_a_tensor_is_there_from_when_it_was_made() -> None:
+    """`detach` is no op that minigrad records: its result is named by the op that takes it first, and exists before."""
+    with record() as trace:
+        w = minigrad.tensor([1.0, 2.0], requires_grad=True)
+        d, _ = w.detach(), w.clone()
+        w.clone()
+        d.mul_(10)
+    view = AliasView(trace)
+    assert "clone(w)" in view.text
+    assert "  d [2], version 0: detached from w: one version counter" in view.text.splitlines()
+    assert "storage 0: 1. 2." in view.text.splitlines()
 
 
 def test_steps_go_both_ways(trace: Trace) -> None:

@@ -41,12 +41,12 @@ def test_the_numbers_stand_before_any_gradient_does() -> None:
     view = Inspector(recorded(lambda a, b: a * b + a), lens="values")
     assert view.text.splitlines() == [
         "Inspector, step 1 of 5: the numbers go in at the left, and d comes out at the right",
-        "a = 2", "b = −3", "a · b = −6", "d = −4"]
+        "a = 2", "b = −3", "a × b = −6", "d = −4"]
 
 
 def test_each_gradient_that_comes_back_is_added() -> None:
     view = at_end(lambda a, b: a * b + a)
-    assert view.text.splitlines()[1:] == ["a = 2, gradient 1 − 3 = −2", "b = −3, gradient 2", "a · b = −6, gradient 1",
+    assert view.text.splitlines()[1:] == ["a = 2, gradient 1 − 3 = −2", "b = −3, gradient 2", "a × b = −6, gradient 1",
                                           "d = −4, gradient 1"]
 
 
@@ -54,7 +54,7 @@ def test_each_sign_has_its_sentence() -> None:
     told = [sentence for _, sentence in calculation(at_end(lambda a, b: (a * b - a).tanh()))["steps"]]
     assert told[1:-1] == [
         "now backwards: the gradient of d is 1, since d moves exactly as far as d",
-        "back through tanh: (a · b) − a gets gradient · (1 − d · d)",
+        "back through tanh: (a × b) − a gets gradient × (1 − d × d)",
         "back through −: the first gets the gradient as it is, the second gets its negative",
         "back through ×: each factor gets the gradient times the other factor; a receives more than one, and they are "
         "added"]
@@ -143,7 +143,7 @@ def test_what_cannot_be_read_is_refused_and_offered_in_no_lens(program: Callable
 def test_the_picture_is_that_of_the_lens() -> None:
     view = at_end(lambda a, b: a * b + a)
     assert view.to_png() != Inspector(recorded(lambda a, b: a * b + a)).to_png()
-    assert all(f">{text}</text>" in view.to_svg() for text in ("×", "+", "a · b", "−2", "= 1 − 3", "gradient"))
+    assert all(f">{text}</text>" in view.to_svg() for text in ("×", "+", "a × b", "−2", "= 1 − 3", "gradient"))
 
 
 def test_unknown_parts_are_refused() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from minigrad_widgets.graph.geometry import HEIGHT, width_of, wires
+from minigrad_widgets.graph.geometry import HEIGHT, width_of, wires, word_of
 from minigrad_widgets.graph.layout import compute_layout
 from tests.widgets import layout_graphs, synthetic
 
@@ -60,6 +60,20 @@ def test_ports_of_one_box_are_apart(data: dict[str, Any]) -> None:
     ends = [wire.end for wire in wires(data) if wire.to is not None]
     assert len(set(starts)) == len(starts)
     assert len(set(ends)) == len(ends)
+
+
+@pytest.mark.parametrize(("next_", "side", "word"), [
+    ([None, [1, 0]], "left", "x: None"), ([[1, 0], None], "right", "x: None"),
+    ([[1, 0], None, [2, 0]], "below", "None")])
+def test_an_input_without_gradient_is_at_its_place(next_: list[Any], side: str, word: str) -> None:
+    node: dict[str, Any] = {"name": "N", "saved": [], "outputs": [], "next": []}
+    data: dict[str, Any] = {"tensors": [{"name": "x", "shape": []}], "values": [], "nodes": [
+        {**node, "next": next_, "inputs": [0] * len(next_)}, node, node],
+        "layout": {"nodes": {"0": [200, 40], "1": [100, 138], "2": [300, 138]}, "size": [400, 200]}}
+    found = wires(data)
+    [stub] = [wire for wire in found if wire.to is None]
+    assert (stub.side, word_of(data, stub), stub.index) == (side, word, next_.index(None))
+    assert [wire.index for wire in sorted(found, key=lambda wire: wire.start)] == list(range(len(next_)))
 
 
 def test_the_same_graph_gives_the_same_positions() -> None:

@@ -22,7 +22,7 @@ from minigrad._base.tensor_errors import check_tensor
 from minigrad._base.warnings import warn, warn_once
 from minigrad.backends.batched import refuse_out
 from minigrad.backends.registry import MultiDevice
-from minigrad.core import LOCAL, Tensor, counter_of, materialized
+from minigrad.core import LOCAL, UNUSUAL, Tensor, counter_of, materialized
 from minigrad.core.saved import refuse_outside_inference_mode
 from minigrad.history.inplace import check_memory, check_written
 from minigrad.ops._dispatch.device_guard import guarded
@@ -249,6 +249,8 @@ def delivered(name: str, out: Any, args: Sequence[Any], compute: Callable[[], An
     if LOCAL.recording and any(v._requires_grad for v in (*tensors, *outs)):
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
                            "one of the arguments requires grad.")
+    if UNUSUAL.tangents is not None:
+        UNUSUAL.tangents.refuse_out(name, (*tensors, *outs))
     result = compute()
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(outs, results, strict=True):

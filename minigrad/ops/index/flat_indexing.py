@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.numpy import add_at
-from minigrad.backends.registry import HOST, backend_of, device_like
+from minigrad.backends.batched import beside
+from minigrad.backends.numpy import XP, add_at
+from minigrad.backends.registry import BACKEND_OF, HOST, backend_of, device_like
 
 Shape = tuple[int, ...]
 
@@ -73,11 +74,11 @@ def first_out_of_range(index: Any, size: int, least: int = 0) -> Any | None:
 
 def write_at(x: Any, positions: Any, part: Any, add: bool = False) -> Any:
     """A contiguous copy of an array with `part` written at `positions`, or added there, repeats included."""
+    if not add:
+        flat = x.reshape(-1)
+        return XP.put(beside(flat, (positions,)) if BACKEND_OF else flat, positions, part).reshape(x.shape)
     out = np.array(x, order="C", like=device_like(x))
-    if add:
-        add_at(out.reshape(-1), positions, part)
-    else:
-        out.reshape(-1)[positions] = part
+    add_at(out.reshape(-1), positions, part)
     return out
 
 

@@ -431,10 +431,10 @@ class Renorm(Node):
 
     def backward(self, xp: Any, g: Any, x: Any, p: float, dim: int, maxnorm: float) -> Any:
         axes = tuple([d for d in range(len(x.shape)) if d != dim])
-        size = xp.where(x < 0, -x, x)
+        size = x * xp.sign(x)  # whose slope at 0 is 0, as PyTorch's
         if np.isfinite(p):
-            norm = xp.power(xp.sum(xp.power(size, p), axes, True), 1 / p)
-            slope = xp.sign(x) * xp.power(size, p - 1) * xp.power(norm, 1 - p)
+            norm = xp.power(xp.sum(x * x if p == 2 else xp.power(size, p), axes, True), 1 / p)
+            slope = norm_gradient(xp, norm * 0 + 1, x, norm, p, axes)
         else:  # that of the largest element, divided among equal ones
             lengths = np.abs(raw(x))
             largest = lengths == lengths.max(axes, keepdims=True)

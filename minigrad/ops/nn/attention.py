@@ -112,17 +112,18 @@ def attention_weights(q: Any, k: Any, bias: Any) -> Any:
 
 def bias_of(mask: Tensor | None, is_causal: bool, q: Any, k: Any) -> Any:
     """What is added to the scores: -inf where the mask is False; None for nothing."""
-    dtype = q.dtype
+    none, ignored = q.dtype.type(0), q.dtype.type(-math.inf)
+    bias = None
+    if mask is not None:
+        m = mask.array
+        bias = np.where(m, none, ignored) if m.dtype.kind == "b" else as_dtype(m, q.dtype)
     if is_causal:
         allowed = np.tri(q.shape[-2], k.shape[-2], dtype=bool, like=q)
-        return np.where(allowed, dtype.type(0), dtype.type(-math.inf))
-    if mask is None:
-        return None
-    m = mask.array
-    return np.where(m, dtype.type(0), dtype.type(-math.inf)) if m.dtype.kind == "b" else as_dtype(m, dtype)
+        bias = np.where(allowed, none if bias is None else bias, ignored)
+    return bias
 
 
-def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
+def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
     """Raise PyTorch's errors for inconsistent arguments."""
     kinds = [IN_C[v.dtype.name] for v in (query, key, value)]
     if len(set(kinds)) > 1:
@@ -137,9 +138,6 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_cau
         if kind.kind != "b" and kind != query.array.dtype and kind.name != "float32":
             raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got "
                                f"attn_mask.dtype: {IN_C[mask.dtype.name]} and  query.dtype: {kinds[0]} instead.")
-        if is_causal:
-            raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when "
-                               "is_causal=True")
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
@@ -154,7 +152,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if autocast_is_on():
         return autocast(scaled_dot_product_attention, query, key, value, attn_mask, dropout_p, is_causal, scale,
                         enable_gqa)
-    check(query, key, value, attn_mask, is_causal)
+    check(query, key, value, attn_mask)
     q, k, v = query.array, key.array, value.array
     if not q.shape[-2] or not v.size:
         zeros = plain(np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype, like=q))
@@ -170,6 +168,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
             and all(x.strides[3] == x.itemsize or x.shape[3] == 1 for x in (q, k, v))
             and (attn_mask is None or not attn_mask._requires_grad and attn_mask.array.ndim in (2, 4))):
         return ScaledDotProductFlashAttentionForCpu.forward(query, key, value, factor, bias)
+    if is_causal and attn_mask is not None:  # what PyTorch has no kernel for takes one of the two
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa and q.shape[-3] != k.shape[-3]:
         times = q.shape[-3] // k.shape[-3]
         key, value = (repeat_interleave(t, times, -3) for t in (key, value))

@@ -116,13 +116,15 @@ def dropped(input: Tensor, p: float, train: bool, channels: bool = False, inplac
 def variant(name: str, doc: str, **options: bool) -> Callable[[Tensor, float, bool], Tensor]:
     """One of PyTorch's operators; `options` are those of `dropped`."""
     def call(input: Tensor, p: float, train: bool) -> Tensor:
+        if not 0 <= p <= 1:
+            raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
         return dropped(input, p, train, **options)
     call.__doc__ = doc
     return op(name=name)(call)
 
 
 dropout = variant("dropout", """Zero each element with probability `p` and divide the others by 1 - p, if `train`.
-    Raises ValueError if `p` is not a probability.""")
+    Raises RuntimeError if `p` is not a probability.""")
 dropout_ = variant("dropout_", "`dropout`, in place.", inplace=True)
 feature_dropout = variant("feature_dropout", "`dropout` of whole channels of (N, C, …).", channels=True)
 feature_dropout_ = variant("feature_dropout_", "`feature_dropout`, in place.", channels=True, inplace=True)

@@ -167,7 +167,7 @@ class SubScalar(Node, name="Sub", number=1):
 
 def check_minus_number(x: Any, number: Any) -> None:
     """Raise PyTorch's errors if an array, or a number that is subtracted, holds bools."""
-    if x.dtype.kind == "b" or isinstance(number, bool):
+    if isinstance(number, bool) or x.dtype.kind == "b" and isinstance(number, (int, float, np.generic)):
         raise RuntimeError(NO_BOOLS_MINUS if x.dtype.kind == "b" and isinstance(number, bool) else NO_BOOL_MINUS)
 
 

@@ -146,10 +146,12 @@ def div(input: Tensor, other: Operand, *, rounding_mode: str | None = NOT_GIVEN)
     return refused("div", other) if result is NotImplemented else result
 
 
-def rdiv(input: Tensor, other: Operand) -> Tensor:
+def rdiv(input: Tensor, other: Operand) -> Any:
     """`other / input`, which PyTorch computes as `reciprocal(input) * other`."""
     try:
         return Reciprocal.forward(input) * other
+    except TypeError:
+        return NotImplemented
     except SIGNALS as error:
         return silently(error, rdiv, input, other)
 

@@ -10,7 +10,7 @@ import pytest
 import minigrad
 from minigrad.core import UNUSUAL
 from minigrad.ops._dispatch.op_wrappers import OPS
-from tests.parity.alike import alike
+from tests.parity.alike import alike, ending
 
 pytestmark = pytest.mark.torch
 
@@ -65,6 +65,11 @@ def functions(m):
     return {"none": Product, "right": Right, "two": Two, "short": Short}
 
 
+def to_index(tensor, index, value):
+    tensor[index] = value
+    return tensor
+
+
 PROGRAMS = {
     "a dual prints its tangent": lambda m, f, d, t: repr(d),
     "so does a scalar": lambda m, f, d, t: (repr(d.sum()), d.sum().item(), f"{d.sum():.2f}"),
@@ -99,6 +104,26 @@ PROGRAMS = {
     **{f"function, jvp {name}": lambda m, f, d, t, name=name: repr(functions(m)[name].apply(d, t))
        for name in ("none", "right", "two", "short")},
     "inside forward nothing is dual": lambda m, f, d, t: inside(m, f, d),
+    **{f"written twice to one place, {name}": lambda m, f, d, t, write=write: f.unpack_dual(
+        write(m, d, m.tensor([1, 1])))
+       for name, write in {
+           "index_put": lambda m, d, i: m.zeros(3).index_put((i,), d),
+           "index": lambda m, d, i: to_index(m.zeros(3), i, d),
+           "numbers to an index": lambda m, d, i: to_index(d.clone(), i, 3.0),
+           "index_put accumulates": lambda m, d, i: m.zeros(3).index_put((i,), d, accumulate=True),
+           "scatter": lambda m, d, i: d.scatter(0, i, d * 2), "scatter a number": lambda m, d, i: d.scatter(0, i, 2.0),
+           "index_copy": lambda m, d, i: m.zeros(3).index_copy(0, i, d),
+           "put": lambda m, d, i: d.put(i, d * 3)}.items()},
+    "padding of an embedding": lambda m, f, d, t: f.unpack_dual(
+        m.nn.functional.embedding(m.tensor([1, 0]), d.view(2, 1), padding_idx=0)),
+    **{f"where {name} is 0": lambda m, f, d, t, call=call: f.unpack_dual(call(m, d)).tangent for name, call in {
+        "a norm": lambda m, d: (d - d).norm(), "a norm of order 3": lambda m, d: (d - d).norm(3),
+        "a norm of order 1.5": lambda m, d: (d - d).norm(1.5), "a deviation": lambda m, d: d.expand(3, 2).std(0),
+        "the deviation of two": lambda m, d: m.std_mean(d.expand(3, 2), 0)[0]}.items()},
+    **{f"out of {name}": lambda m, f, d, t, call=call: call(m, d) for name, call in {
+        "exp": lambda m, d: m.exp(d, out=m.empty(2)), "add": lambda m, d: m.add(m.ones(2), d, out=m.empty(2)),
+        "cat": lambda m, d: m.cat([m.ones(2), d], out=m.empty(4)),
+        "no dual": lambda m, d: m.exp(m.zeros(2), out=m.empty(2))}.items()},
 }
 OUTSIDE = {
     "make_dual": lambda m: forward_of(m).make_dual(*data(m)),
@@ -215,6 +240,12 @@ def loaded():
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_in_a_level(torch, name):
     alike(torch, in_level(PROGRAMS[name]))
+
+
+def test_logit_of_what_it_clamps(torch):
+    """Without the warnings: NumPy's may be on."""
+    program = in_level(lambda m, f, d, t: f.unpack_dual((d - 1).logit(0.1)).tangent)
+    assert ending(program, minigrad)[0] == ending(program, torch)[0]
 
 
 @pytest.mark.parametrize("name", OUTSIDE)

@@ -216,3 +216,16 @@ TEXTS = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_text(torch, name):
     alike(torch, TEXTS[name])
+
+
+@pytest.mark.parametrize("dropout_p", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("dims", [3, 4])
+@pytest.mark.parametrize("mask", [[[True, True], [True, False]], [[0.5, 1.0], [2.0, 3.0]]])
+def test_a_mask_and_a_causal_one(torch, mask, dims, dropout_p):
+    """PyTorch's kernel takes both; what has none, because of its dimensions or the dropout, takes one."""
+    def program(m):
+        x = m.arange(4.0).view(*[1] * (dims - 2), 2, 2)
+        call = m.nn.functional.scaled_dot_product_attention
+        return call(x, x, x, attn_mask=m.tensor(mask), is_causal=True, dropout_p=dropout_p)
+
+    alike(torch, program)

@@ -161,6 +161,14 @@ torch.asarray(v, copy=True)
 torch.asarray(v, requires_grad=False)
 torch.asarray([1.], requires_grad=True)
 torch.empty((2, 3)).shape
+torch.full(2, 1)
+torch.full([2], 1)
+torch.full((), 1)
+v.new_full(2, 1)
+v.new_full((2,), 1)
+torch.dropout(v.double(), 2., True)
+torch.dropout(v.double(), -.5, False)
+torch.feature_dropout(v.double(), 1.5, True)
 """
 
 

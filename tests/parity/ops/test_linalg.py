@@ -283,3 +283,18 @@ def test_a_product_of_two_dtypes_is_refused_with_the_names_of_cpp(torch, name):
 
     assert outcome(run, minigrad) == outcome(run, torch)
     assert "expected m1 and m2 to have the same dtype" in outcome(run, minigrad)[0][1]
+
+
+@pytest.mark.parametrize("values", [[[1.0, 1, 0], [0, 1, 1]], [[-1.0, 0.5, 0], [2, -0.5, -2]],
+                                    [[0.0, 0, 0], [3, -4, 0]]])
+@pytest.mark.parametrize("p", [1, 2, 3, float("inf")])
+def test_second_derivatives_of_renorm_where_elements_are_0(torch, p, values):
+    def program(m):
+        x = m.tensor(values, dtype=m.float64, requires_grad=True)
+        weights = m.arange(1.0, 7, dtype=m.float64).view(2, 3)
+        (g,) = m.autograd.grad((x.renorm(p, 0, 0.5) * weights).sum(), x, create_graph=True)
+        return plain(g.detach()), plain(m.autograd.grad((g * weights).sum(), x)[0])
+
+    (first, second), (theirs, others) = program(minigrad), program(torch)
+    np.testing.assert_allclose(first[2], theirs[2], atol=1e-6)
+    np.testing.assert_allclose(second[2], others[2], atol=1e-6)

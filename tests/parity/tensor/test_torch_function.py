@@ -236,7 +236,27 @@ def its_own_error(m):
     return found
 
 
+@PROGRAMS
+def a_parameter_of_a_subclass(m):
+    class Named(m.Tensor):
+        pass
+
+    class Layer(m.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = m.nn.Parameter(m.ones(2).as_subclass(Named))
+
+    layer, still = Layer(), m.nn.Parameter(m.ones(1).as_subclass(Named), requires_grad=False)
+    layer.weight.sum().backward()
+    m.optim.SGD(layer.parameters(), 0.5).step()
+    return ([(name, type(p).__name__, isinstance(p, m.nn.Parameter)) for name, p in layer.named_parameters()],
+            repr(layer.weight), still.requires_grad, [isinstance(t, m.nn.Parameter) for t in (still, m.ones(1))],
+            type(layer.double().weight).__name__, layer.weight.is_leaf)
+
+
 REFUSED = {
+    "a parameter of a subclass that becomes a Tensor": lambda m: m.nn.Parameter(m.ones(1).as_subclass(
+        type("Own", (m.Tensor,), {"__torch_function__": m._C._disabled_torch_function_impl}))),
     "no class": lambda m: m.ones(2).as_subclass(3),
     "another class": lambda m: m.ones(2).as_subclass(int),
     "node, outside": lambda m: m._C._will_engine_execute_node(m.ones(2, requires_grad=True).exp().grad_fn),

@@ -9,7 +9,7 @@ from minigrad.trace.schema import EVENTS
 from minigrad.trace.sentences import CHOICE, NODES, PARTS, SENTENCES, SLOT, TENSORS, VALUES, derived, describe
 from tests import trace_page
 
-ADDED = {"forward": {"results", "inplace"}, "save": {"saved"}}  # by `derived`
+ADDED = {"forward": {"results", "inplace", "kept", "passed"}, "save": {"saved"}}  # by `derived`
 
 
 def told(trace: Trace) -> list[str]:

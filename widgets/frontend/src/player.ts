@@ -6,6 +6,9 @@ import { PageModel, type Model, type Program } from "./page/link";
 
 type Render = (widget: { model: Model; el: HTMLElement }) => () => void;
 
+/** A view that steps; a question card does not. */
+const STEPPED = ".mg-root[data-step]";
+
 /** Between two steps that a view takes by itself, in milliseconds. */
 const PAUSE = 1400;
 
@@ -91,11 +94,29 @@ function playUnattended(el: HTMLElement): void {
   for (const touch of ["pointerdown", "keydown"]) el.addEventListener(touch, stop, { once: true, capture: true });
 }
 
-/** In a page that is one inspector, its keys work before anything has the focus. */
-function takeKeys(el: HTMLElement): void {
+/** How much of an element is in the window, in pixels of its height. */
+function inView(element: Element): number {
+  const { top, bottom } = element.getBoundingClientRect();
+  return Math.max(0, Math.min(bottom, window.innerHeight) - Math.max(top, 0));
+}
+
+/**
+ * Keys work before anything has the focus: all of them in a page that is one inspector; among other things on a page
+ * those that step, since the others scroll it. They go to the view that was used last, if it is in the window, else to
+ * the one of which most is in the window.
+ */
+function takeKeys(): void {
+  let last: HTMLElement | null = null;
+  const use = (event: Event): void => {
+    last = (event.target as Element | null)?.closest?.<HTMLElement>(STEPPED) ?? last;
+  };
+  for (const touch of ["pointerdown", "focusin"]) document.addEventListener(touch, use, true);
   window.addEventListener("keydown", (event) => {
-    const root = el.querySelector<HTMLElement>(".mg-root");
-    if (!root || document.activeElement !== document.body || leavesUs(event, root)) return;
+    const all = [...document.querySelectorAll<HTMLElement>(STEPPED)];
+    const [most] = all.sort((a, b) => inView(b) - inView(a));
+    const root = last && all.includes(last) && inView(last) > 0 ? last : most;
+    if (!root || document.activeElement !== document.body || event.altKey || leavesUs(event, root)) return;
+    if (!root.closest("main[data-minigrad]") && (inView(root) === 0 || !["ArrowLeft", "ArrowRight"].includes(event.key))) return;
     root.focus({ preventScroll: true });
     root.dispatchEvent(new KeyboardEvent("keydown", event));
     event.preventDefault();
@@ -114,9 +135,9 @@ export function play(render: Render, lessonAt?: (place: HTMLElement) => PageLess
     return { model, el };
   });
   lesson?.open();
+  takeKeys();
   for (const each of all) {
     render(each);
-    if (each.el.matches("main")) takeKeys(each.el);
     if (each.el.hasAttribute("data-minigrad-plays")) playUnattended(each.el);
   }
   for (const place of document.querySelectorAll<HTMLElement>("[data-minigrad-link]")) follow(place, render);

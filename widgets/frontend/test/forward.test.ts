@@ -40,7 +40,7 @@ describe("the forward lens", () => {
       steps.push(root.dataset["step"]);
     }
     expect(steps).toEqual(["0", "1", "2", "3", "4", "15", "15"]);
-    expect(root.querySelector("output")?.textContent).toBe("step 15 of 15: x is changed in place: version 1, now tensor(4.)");
+    expect(root.querySelector("output")?.textContent).toBe("step 6 of 6, operation 2 of 2: x is changed in place: version 1, now tensor(4.)");
     press(root, "ArrowLeft");
     expect(root.dataset["step"]).toBe("4");
   });

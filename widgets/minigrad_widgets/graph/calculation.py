@@ -89,6 +89,11 @@ def plain(entry: Any, dtype: str) -> str:
     return number(entry, dtype).removesuffix(".").replace("-", "−")
 
 
+def as_drawn(formula: str) -> str:
+    """Return a formula with the signs that stand in the picture."""
+    return formula.replace(" · ", f" {SIGNS['mul']} ").replace(" / ", f" {SIGNS['div']} ")
+
+
 def told_at(data: Data, step: int) -> str:
     """Return the number of the lens's step at or before a step of the trace, and its sentence."""
     steps = data["calculation"]["steps"]
@@ -206,7 +211,7 @@ class _Reading:
         if tensor not in self.names:
             self.names[tensor] = self.operation(step)  # unless the formula is short
             expression = self.expression(step)
-            text = expression_text(expression, lambda operand: self.operand(step, operand))
+            text = as_drawn(expression_text(expression, lambda operand: self.operand(step, operand)))
             if self.operation(step) == "²":
                 text = f"{self.operand(step, expression[1])}²"
             if expression is not None and len(text) <= LONGEST:
@@ -300,8 +305,8 @@ class _Reading:
         if told or derivative is None:
             return told or "the gradient goes on"
         names = {"grad": "gradient", "self": self.name(given[0]), "result": self.name(event["outputs"][0])}
-        return f"{self.name(given[0])} gets " + expression_text(
-            self.data["expressions"][derivative], lambda operand: names.get(operand, operand))
+        formula = expression_text(self.data["expressions"][derivative], lambda operand: names.get(operand, operand))
+        return f"{self.name(given[0])} gets {as_drawn(formula)}"
 
 
 def _width(sign: str) -> int:

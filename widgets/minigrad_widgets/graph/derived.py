@@ -1,4 +1,5 @@
-"""What every view of a trace needs besides its events: links, runs of checkpointed functions, gradients from before.
+"""What every view of a trace needs besides its events: links, runs of checkpointed functions, gradients from before,
+tangents.
 
 Python finds it, for pictures and texts, and hands it to the browser with the trace: it is the same at every step.
 """
@@ -12,9 +13,33 @@ from minigrad_widgets.graph.links import links
 
 
 def derived(data: Data) -> Data:
-    """Return what is added to a trace for the browser: `links`, `runs`, and `filled` in its tensors."""
-    found = {"links": links(data), "runs": spans(data), "tensors": filled(data)}
+    """Return what is added to a trace for the browser: `links`, `runs`, `tangents`, and `filled` in its tensors."""
+    found = {"links": links(data), "runs": spans(data), "tangents": tangents(data), "tensors": filled(data)}
     return {name: each for name, each in found.items() if each}
+
+
+def tangents(data: Data) -> list[Data]:
+    """Return the edges along which tangents go forward: of which node, which one, and the value of the tangent. It is
+    that of the tensor to which the edge leads, and known once the node is."""
+    tensors, found = data["tensors"], []
+    for node, record in enumerate(data["nodes"]):
+        for index, (to, output_nr) in enumerate(edge or (None, 0) for edge in record["next"]):
+            target = {} if to is None else data["nodes"][to]
+            made = [target["variable"]] if "variable" in target else target.get("outputs", [])
+            known = output_nr is not None and output_nr < len(made)  # of a folded box it is None
+            moves = tensors[made[output_nr]].get("tangent") if known else None
+            if moves is not None:
+                found.append({"node": node, "index": index, "value": tensors[moves]["value"]})
+    return found
+
+
+def arrivals(data: Data) -> dict[int, int]:
+    """Return the tangents of results from which they go no further, as values, by their nodes."""
+    tensors, nodes = data["tensors"], data["nodes"]
+    used = {tuple(nodes[each["node"]]["next"][each["index"]]) for each in tangents(data)}
+    return {node: tensors[moves]["value"] for node, record in enumerate(nodes) if "variable" not in record
+            for nr, made in enumerate(record["outputs"])
+            if (moves := tensors[made].get("tangent")) is not None and (node, nr) not in used}
 
 
 def filled(data: Data) -> list[Data]:

@@ -36,6 +36,7 @@ class Wire:
     start: Point = (0.0, 0.0)
     end: Point = (0.0, 0.0)
     left: bool = False  # its gradient is at its left, as at the first of several edges between two boxes
+    side: str = "right"  # of an edge to nothing: where its word is, "left", "right" or "below"
 
     @property
     def key(self) -> str:
@@ -47,6 +48,26 @@ class Wire:
         """All points that the edge passes: straight down beside the boxes of each layer that it crosses."""
         passed = [point for x, y in self.bends for point in ((x, y - HEIGHT / 2), (x, y + HEIGHT / 2))]
         return [self.start, *passed, self.end]
+
+
+NAMED, LETTER, PLAIN = 6, 6.4, 33.0  # the longest name before "None"; the widths of the word with a name and without
+
+
+def word_of(data: Data, wire: Wire) -> str:
+    """Return the word at an edge to nothing: "None" and, where there is room, the name of the input."""
+    inputs = data["nodes"][wire.node].get("inputs") or []
+    tensor = inputs[wire.index] if wire.index < len(inputs) else None
+    name = "" if tensor is None else data["tensors"][tensor]["name"] or ""
+    return f"{name}: None" if 0 < len(name) <= NAMED and wire.side != "below" else "None"
+
+
+def stub_region(data: Data, wire: Wire) -> tuple[float, float, float, float]:
+    """Return what the word of an edge to nothing covers: its left, top, right and bottom."""
+    (x, y), word = wire.start, word_of(data, wire)
+    wide = PLAIN if word == "None" else LETTER * len(word)
+    if wire.side == "below":
+        return x - PLAIN / 2, y, x + PLAIN / 2, y + 28
+    return (x - 5 - wide, y, x + 5, y + 18) if wire.side == "left" else (x - 5, y, x + 5 + wide, y + 18)
 
 
 def labels(data: Data, node: int) -> tuple[str, str]:
@@ -63,6 +84,12 @@ def labels(data: Data, node: int) -> tuple[str, str]:
     if len(outputs) > 1:
         parts.append(f"× {len(outputs)}")
     return record["name"], " · ".join(part for part in parts if part)
+
+
+def held_by(data: Data, node: int) -> int:
+    """Return how many tensors a node saves; a plain number, such as the 3 of `w * 3`, is none."""
+    return sum(tensor is not None or bool(value is not None and data["values"][value]["shape"])
+               for _, tensor, value in data["nodes"][node]["saved"])
 
 
 def width_of(data: Data, node: int) -> int:
@@ -112,7 +139,7 @@ def wires(data: Data) -> list[Wire]:
 
 def _first(wire: Wire, spots: dict[int, Point]) -> float:
     if wire.to is None:
-        return float("inf")
+        return 0.0  # its place is that of its input
     return wire.bends[0][0] if wire.bends else spots[wire.to][0]
 
 
@@ -121,8 +148,16 @@ def _last(wire: Wire, spots: dict[int, Point]) -> float:
 
 
 def _ports(group: list[Wire], x: float, width: float, toward: Callable[[Wire], float]) -> None:
-    """Spread edges over a side of a box, close together and centred, each on the side that it comes from."""
-    group.sort(key=lambda wire: (toward(wire), wire.node, wire.index))
+    """Spread edges over a side of a box, close together and centred: each on the side that it comes from, and one to
+    nothing at the place of its input.
+    """
+    stubs = sorted((wire for wire in group if wire.to is None), key=lambda wire: wire.index)
+    before = {wire.index: sum(other.index < wire.index for other in group) for wire in stubs}
+    group[:] = sorted((wire for wire in group if wire.to is not None),
+                      key=lambda wire: (toward(wire), wire.node, wire.index))
+    for wire in stubs:
+        group.insert(before[wire.index], wire)
     gap = min(PORTS, (width - PORTS) / max(1, len(group) - 1))
     for at, wire in enumerate(group):
+        wire.side = "right" if at == len(group) - 1 else "left" if at == 0 else "below"
         wire.end = (x + (at - (len(group) - 1) / 2) * gap, 0.0)

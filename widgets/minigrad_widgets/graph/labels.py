@@ -11,7 +11,7 @@ from itertools import product
 from math import floor, inf
 from typing import NamedTuple
 
-from minigrad_widgets.graph.geometry import HEIGHT, Data, Point, Wire, width_of
+from minigrad_widgets.graph.geometry import HEIGHT, Data, Point, Wire, stub_region, width_of
 from minigrad_widgets.graph.links import Link, bow, links
 
 PARTS = (0.44, 0.3, 0.58, 0.16, 0.74)  # how far along a piece of an edge, in the order of preference
@@ -101,7 +101,7 @@ def label_spots(data: Data, wires: list[Wire], widths: Mapping[str, float]) -> d
         if wire.to is not None and wire.output_nr is not None:
             taken.add(Region(wire.end[0] + 5, wire.end[1] - 15, wire.end[0] + 15, wire.end[1] - 2))
         elif wire.to is None:  # it ends in the word None
-            taken.add(Region(wire.start[0] - 5, wire.start[1], wire.start[0] + 38, wire.start[1] + 18))
+            taken.add(Region(*stub_region(data, wire)))
     spots: dict[str, Spot] = {}
     for wire in sorted(wires, key=lambda wire: (wire.node, wire.index)):
         if wire.to is None or wire.key not in widths:

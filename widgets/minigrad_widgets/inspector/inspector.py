@@ -264,11 +264,20 @@ class Inspector(Widget):
             return told_at(self._data, self.step)
         return self._told_of(self.step)
 
+    def _forward_number(self, step: int) -> str:
+        """Return which step of the forward pass it is, and which operation, as the browser numbers them."""
+        steps, events = self._trace.steps("forward"), self._data["events"]
+        ran = [each for each in steps if events[each]["kind"] == "forward"]
+        now = sum(each <= step for each in ran)
+        operation = f", operation {now} of {len(ran)}" if len(ran) < len(steps) and now else ""
+        return f"step {sum(each <= step for each in steps)} of {len(steps)}{operation}"
+
     def _told_of(self, step: int) -> str:
         """Return a step in words, and below it what it computes."""
         words = Names(self._data)
         lines = [] if self.ask else arithmetic(self._data, step, lambda value: few(words.value(value)))
-        return "\n".join([f"step {step}: {describe(words, self._data['events'][step])}", *lines])
+        number = self._forward_number(step) if self.lens == "forward" else f"step {step}"
+        return "\n".join([f"{number}: {describe(words, self._data['events'][step])}", *lines])
 
 
 EMPTY: dict[str, Any] = {

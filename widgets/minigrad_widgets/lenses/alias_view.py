@@ -180,6 +180,7 @@ class _Reading:
         self.since: dict[int, int] = {}
         self.begun = {who: step for step, event in reversed(list(enumerate(data["events"])))
                       for _, what, who in event.get("held", ()) if what < 2}  # by tensor: when it first existed
+        self.looked: set[int] = set()
         self.storages: dict[int, Storage] = {}
         self.version: dict[int, int] = {}
         self.versions: list[tuple[int, int, int]] = []
@@ -189,8 +190,11 @@ class _Reading:
 
     def replay(self) -> Aliases:
         for step, event in enumerate(self.data["events"]):
+            for tensor in [each for each, begun in self.begun.items() if begun == step]:
+                self.meet(tensor, step)
             for tensor in self.named(event):
                 self.meet(tensor, step)
+                self.look(tensor, step)
             rule = getattr(self, f"on_{event['kind']}", None)
             if rule is not None:
                 rule(step, event)
@@ -212,7 +216,7 @@ class _Reading:
         return [each for each in found if each is not None]
 
     def meet(self, tensor: int, step: int) -> None:
-        """Note a tensor that is named for the first time, after the one that it shares memory with."""
+        """Note a tensor that begins, or is named for the first time, after the one that it shares memory with."""
         if tensor in self.since:
             return
         self.since[tensor] = step
@@ -231,6 +235,17 @@ class _Reading:
         if counter not in self.version:
             self.version[counter] = record.get("version", 0)
             self.versions.append((step, counter, self.version[counter]))
+
+    def look(self, tensor: int, step: int) -> None:
+        """Write down what a tensor holds when an event first names it: its record has no earlier values."""
+        if tensor in self.looked:
+            return
+        self.looked.add(tensor)
+        record = self.tensors[tensor]
+        for other in (record.get("base"), record.get("counter")):
+            if other is not None:
+                self.look(other, step)
+        storage, cells = self.storages[record["storage"]], self.cells(record)
         before = self.begun.get(tensor, step) < step  # what it held then may have been overwritten since
         known = {cell for _, written in storage["writes"] for cell in written} if before else set()
         self.write(storage, step, cells, record["value"], known)
@@ -250,7 +265,7 @@ class _Reading:
         if storage["tensors"]:
             own = ", with a version counter of its own" if self.data["library"].startswith("minigrad") else ""
             return f"the memory of {storage['tensors'][0]['name']}{own}"
-        return "the first that was seen here"
+        return "the first tensor in this memory"
 
     def cells(self, record: Data) -> list[int] | None:
         """Return the places of a tensor's elements in its storage; None for a large one."""

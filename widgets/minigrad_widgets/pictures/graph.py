@@ -13,7 +13,9 @@ from textwrap import wrap
 from typing import Any
 
 from minigrad.trace.format import Names, brief, broken, piled
-from minigrad_widgets.graph.geometry import HEIGHT, Point, Wire, fits, labels, width_of, wires
+from minigrad_widgets.graph.derived import arrivals, tangents
+from minigrad_widgets.graph.frames import CARD, frames
+from minigrad_widgets.graph.geometry import HEIGHT, Point, Wire, fits, held_by, labels, width_of, wires, word_of
 from minigrad_widgets.graph.labels import LINK_GAP, LINK_LETTER, Spot, label_spots, link_spots
 from minigrad_widgets.graph.links import Link, bow, links
 from minigrad_widgets.pictures.sketch import INK, SOFT, Look, Sketch
@@ -27,6 +29,7 @@ LARGEST = (1100.0, 900.0)
 VERSION = "#8a5a00"
 BROKEN = "#b3001b"  # NaN or infinite
 PLACES = 9  # in the ready queue
+TANGENT, TANGENT_INK = "#e58a4a", "#b04c00"  # what goes forward
 BADGES = 56.0  # room for what is pending at the rightmost node
 LETTER = 7.0  # the width of a letter of a gradient
 
@@ -80,6 +83,12 @@ def _window(data: Data, frame: Data) -> tuple[float, float, float, float]:
     nodes = data["layout"]["nodes"]
     lit = frame["lit"] if frame["lit"] is not None else (frame["ready"] or [None])[0]
     x, y = nodes.get(str(lit), (width / 2, 0.0))
+    around = frames(data)
+    if around and width <= wide and height <= high:  # they stand out of the layout
+        left = min(0.0, *(each.left for each in around)) - 8
+        top = min(0.0, *(each.top - CARD * each.behind for each in around)) - 8
+        right = max(wide, *(each.right + CARD * each.behind for each in around)) + 8
+        return left, top, right - left, max(high, *(each.bottom for each in around)) + 8 - top
     left = (width - wide) / 2 if width <= wide else min(max(0.0, x - wide / 2), width - wide)
     top = 0.0 if height <= high else min(max(0.0, y - high / 2), height - high)
     return left, top, wide, high
@@ -98,7 +107,17 @@ class _Drawing:
     def draw(self) -> None:
         drawn = wires(self.data)
         flows = {key: brief(self.words.value(value)) for key, value in self.frame["edges"].items()}
-        self.spots = label_spots(self.data, drawn, {key: LETTER * len(text) for key, text in flows.items()})
+        self.moves = {f"{each['node']}:{each['index']}": f"↑ {brief(self.words.value(each['value']))}"
+                      for each in tangents(self.data) if each["node"] in self.boxes}
+        self.arrivals = arrivals(self.data)
+        self.told = {key: "   ".join([self.moves[key], *([f"↓ {flows[key]}"] if key in flows else [])])
+                     if key in self.moves else flows[key] for key in {**flows, **self.moves}}
+        self.spots = label_spots(self.data, drawn, {key: LETTER * len(text) for key, text in self.told.items()})
+        for frame in frames(self.data):
+            for at in range(frame.behind, -1, -1):
+                x, y = (frame.left + frame.right) / 2 + CARD * at, (frame.top + frame.bottom) / 2 - CARD * at
+                self.sketch.box(x, y, frame.right - frame.left, frame.bottom - frame.top, 10, Look(LINE, "#ffffff"), 1)
+            self.sketch.text(frame.left + 10, frame.top + 12, frame.title, SOFT, 8.5, bold=True, order=1)
         for wire in drawn:
             self.edge(wire)
         beside = {(link["kind"], link["from"], link["to"]): spot for link, spot in link_spots(self.data)}
@@ -118,19 +137,20 @@ class _Drawing:
         if wire.node not in self.boxes:
             return
         if wire.to is None:
-            self.stub(*wire.start)
+            self.stub(wire)
         elif wire.to in self.boxes and self.passes(wire.points):
             flowed = wire.key in self.frame["edges"]
             lost = flowed and broken(self.words.value(self.frame["edges"][wire.key]))
-            self.curve(wire.points, BROKEN if lost else FLOW if flowed else LINE, 2.0 if flowed else 1.0)
+            moved = wire.key in self.moves
+            color = BROKEN if lost else FLOW if flowed else TANGENT if moved else LINE
+            self.curve(wire.points, color, 2.0 if flowed or moved else 1.0)
             bx, by = wire.points[-1]
             if wire.output_nr is not None:
                 self.label(bx + 6, by - 8, str(wire.output_nr), INK if wire.output_nr else SOFT, 7)
-            if flowed:
-                gradient = self.words.value(self.frame["edges"][wire.key])
+            if flowed or moved:
                 x, y, left = self.spots[wire.key]
-                ink = BROKEN if broken(gradient) else FLOW_INK
-                self.label(x, y, brief(gradient), ink, 8, True, "right" if left else "left")
+                ink = BROKEN if lost else FLOW_INK if flowed else TANGENT_INK
+                self.label(x, y, self.told[wire.key], ink, 8, True, "right" if left else "left")
 
     def passes(self, points: list[Point]) -> bool:
         left, top, right, bottom = self.window
@@ -163,10 +183,13 @@ class _Drawing:
         own = [tensor for tensor in made if now.get(tensor, node) == node]
         return max([self.frame["versions"].get(tensor, 0) for tensor in own], default=0), bool(made and not own)
 
-    def stub(self, x: float, y: float) -> None:
+    def stub(self, wire: Wire) -> None:
+        (x, y), below = wire.start, wire.side == "below"
         self.sketch.line([(x, y), (x, y + 12)], Look(LINE, dash=(1, 1.65)))
         self.sketch.line([(x - 5, y + 12), (x + 5, y + 12)], Look(LINE))
-        self.label(x + 8, y + 12, "None", SOFT, 7)
+        at = 0 if below else -8 if wire.side == "left" else 8
+        self.label(x + at, y + (23 if below else 12), word_of(self.data, wire), SOFT, 7,
+                   align={"below": "center", "left": "right"}.get(wire.side, "left"))
 
     def node(self, node: int) -> None:
         x, y, width = self.boxes[node]
@@ -200,9 +223,10 @@ class _Drawing:
         self.sketch.text(x + width / 2 - 12, y + 10, said, BROKEN if lost and style.face != style.edge else soft, 7.5,
                          bold=True, align="right")
         if version:
-            told = self.sketch.text(left, y - HEIGHT / 2, f"v{version}", VERSION, 7, bold=True, align="center", order=6)
+            told = self.sketch.text(left + 15, y - HEIGHT / 2, f"v{version}", VERSION, 7, bold=True, align="center",
+                                    order=6)
             self.sketch.pill(told, Look(VERSION, "#ffffff"), 0.2, 0.7, 5.5)
-        if leaf:
+        if leaf and self.data["nodes"][node]["name"] != "Dual":
             self.tray(node, x, y + HEIGHT / 2 + 12)
         self.marks(node, x + width / 2, y - HEIGHT / 2, soft if style.face == style.edge else SAVED)
 
@@ -235,10 +259,15 @@ class _Drawing:
 
     def marks(self, node: int, right: float, top: float, color: str) -> None:
         state = self.frame["saved"].get(node)
-        for at in range(min(4, len(self.data["nodes"][node]["saved"])) if state else 0):
+        for at in range(min(4, held_by(self.data, node)) if state else 0):
             look = Look(color, color if state == "held" else None)
             self.sketch.box(right - 16.5 - at * 11, top + 11.5, 7, 7, 0, look, 4)
         pending = self.frame["pending"].get(node)
+        moved = self.arrivals.get(node)
+        if moved is not None and not pending:
+            told = self.sketch.text(right + 46, top, f"↑ {brief(self.words.value(moved))}", TANGENT_INK, 7.5, bold=True,
+                                    align="right", order=6)
+            self.sketch.pill(told, Look(TANGENT, "#ffffff"), 0.25, 0.8, 5.5)
         if pending:
             text = f"Σ {piled(['–' if each is None else brief(self.words.value(each)) for each in pending])}"
             told = self.sketch.text(right + 46, top, text, "#1d1500", 7.5, bold=True, align="right", order=6)

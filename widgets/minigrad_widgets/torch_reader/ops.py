@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import torch
+from torch.autograd import forward_ad
 from torch.autograd.function import BackwardCFunction
 
 from minigrad.recorder import Log
@@ -27,9 +28,11 @@ __all__ = ["Facts", "Ops", "facts_of"]
 Tensor = torch.Tensor
 # What PyTorch does as part of other things, and what makes a tensor from none; minigrad has no op for these.
 UNTOLD = frozenset({"lift_fresh", "_local_scalar_dense", "is_same_size", "set_", "empty_like", "ones_like",
+                    "_has_same_storage_numel",
                     "zeros_like", "full_like", "new_empty", "new_full", "new_ones", "new_zeros", "resize_",
                     "record_stream", "equal", "is_nonzero", "rand_like", "randn_like"})
 EMPTY = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
+PATIENCE = 32  # ops: a tangent takes fewer
 READING = frozenset({"_local_scalar_dense", "equal", "is_nonzero"})  # they return a Python number or bool
 
 
@@ -91,6 +94,9 @@ class Ops:
         self.applied: dict[type, Any] = {}
         self.fills: list[tuple[Any, int, int, Any]] = []
         self.unwritten: list[weakref.ref[Tensor]] = []  # what `empty` has made, while it lives
+        self.wrapped = 0  # how many transforms of torch.func are running: they have wrappers around what is seen here
+        self.moving: list[list[Any]] = []  # results that may get a tangent, with their numbers and how often to look
+        self.on_tangent: Callable[[], None] = lambda: None
 
     def run(self, op: Once, facts: Facts, at: Any, depth: int) -> Any:
         """Run an op that will be reported, and note what is known about it now."""
@@ -200,6 +206,8 @@ class Ops:
             self.returned += [weakref.ref(t) for t in outputs if foreign and t is not None]
         else:
             own, made = self.record(op, node, outputs)
+        if PRIVATE.tangent is not None and forward_ad._current_level >= 0 and not self.wrapped:
+            self.moving += [[reference, number, PATIENCE] for reference, number in zip(op.outputs, made, strict=True)]
         detached, self.detached = self.detached, []
         if op.written:
             self.tell_written(op)
@@ -208,6 +216,19 @@ class Ops:
             operand = reference()
             each.given = [made[at] if operand is None else self.seen.tensor(operand)]
             self.settle()
+
+    def tell_tangents(self) -> None:
+        """Note the tangents that results have got in forward mode. A result gets its own when the ops have run that
+        compute it, so it is looked for at several ops."""
+        waiting, self.moving = self.moving, []
+        for reference, number, patience in waiting:
+            t = reference()
+            moves = None if t is None or PRIVATE.tangent is None else PRIVATE.tangent(t)
+            if moves is not None:
+                self.log.append(("shares", number, {"tangent": self.seen.tensor(moves)}))
+                self.on_tangent()
+            elif t is not None and patience:
+                self.moving.append([reference, number, patience - 1])
 
     def tell_written(self, op: Op) -> None:
         """Report the tensors that an op has written to."""

@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import torch
 import torch.distributed as dist
 import torch.utils.checkpoint as checkpoints
-from torch.autograd import graph
+from torch.autograd import forward_ad, graph
 
 __all__ = ["PRIVATE", "Given", "table"]
 
@@ -150,7 +150,35 @@ class Names:
         """`_library.simple_registry.find_torch_dispatch_rule`: what PyTorch calls before each dispatch mode."""
         return torch._library.simple_registry.find_torch_dispatch_rule.__code__
 
+    @name("what transforms of torch.func run is not framed", {})
+    def transforms(self) -> dict[Any, str]:
+        """`_functorch.vmap._flat_vmap`, `_functorch.eager_transforms.linearize` and three others: which are running."""
+        names = {"grad": "grad_and_value_impl", "vjp": "_vjp_with_argnums", "jvp": "_jvp_with_argnums",
+                 "linearize": "linearize"}
+        given = attrgetter("_functorch.eager_transforms")(torch)
+        found = {name: getattr(given, function) for name, function in names.items()}
+        found["vmap"] = attrgetter("_functorch.vmap._flat_vmap")(torch)
+        return {inspect.unwrap(function).__code__: name for name, function in found.items()}
+
     # functions that are called
+    @name("tangents of forward mode are not shown", None)
+    def tangent(self) -> Callable[[Any], Any] | None:
+        """`_C._ForceDispatchKeyGuard`, `_C._dispatch_tls_local_…_set`: a block in which the tangent of a tensor can be
+        read from below autograd; `autograd.forward_ad._current_level`: whether there are any."""
+        block, included, excluded = (torch._C._ForceDispatchKeyGuard, torch._C._dispatch_tls_local_include_set,
+                                     torch._C._dispatch_tls_local_exclude_set)
+        assert isinstance(forward_ad._current_level, int)
+
+        def read(t: Any) -> Any:
+            if forward_ad._current_level < 0 or t.is_inference():
+                return None
+            hidden = excluded()
+            with torch.no_grad(), block(included(), hidden - hidden), torch._C._DisableTorchDispatch():
+                return forward_ad.unpack_dual(t).tangent
+
+        read(sample())
+        return read
+
     @name("backward passes are not followed", lambda: -1)
     def running_pass(self) -> Callable[[], int]:
         """`_C._current_graph_task_id`: the number of the pass that is running, -1 outside of any."""

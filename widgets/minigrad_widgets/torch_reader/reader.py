@@ -21,6 +21,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.autograd.graph import get_gradient_edge
 from typing_extensions import deprecated
 
@@ -47,6 +48,10 @@ REMEMBERING = frozenset({"step", "_init_group", "load_state_dict"})  # after whi
 READERS = frozenset({"numpy", "tolist"})  # methods that pass values to what is not an op
 RETURNS = frozenset({number for name, number in opcode.opmap.items() if name.startswith("RETURN_")})
 FUNCTION = type(torch.autograd.Function)
+LEVEL_ENDS = forward_ad.exit_dual_level.__code__
+WRAPPED = ("the tangents are not shown, since PyTorch keeps them in wrappers around what a recorder sees; the ops that "
+           "compute them stand among the others")
+BESIDE = "the ops that compute tangents stand among the others, as PyTorch runs them"
 READING = threading.local()  # its `reader`: the one that is on in this thread
 
 
@@ -83,6 +88,8 @@ class Reader:
         self.entering = profile_function(self.role_of, READERS | {"apply"}, self.entering_c, self.notes.failure)
         self.open: list[Call] = []
         self.modules: list[FrameType] = []  # the running calls of modules
+        self.transforms: list[FrameType] = []  # the running transforms of torch.func
+        self.ops.on_tangent = self.tangent_seen
         self.touched: list[Any] = []  # see Pass
         self.listening: dict[int, Elsewhere] = {}  # by thread of the engine's: its profile function
         self.filled: dict[int, int] = {}  # by number of a call that runs again: how many tensors it has found
@@ -221,6 +228,8 @@ class Reader:
             if self.passes.running:
                 self.passes.leave_broken(PRIVATE.running_pass())
                 self.seen.several = self.seen.several or get_ident() in self.listening
+            if self.ops.moving:
+                self.ops.tell_tangents()
             return self.ops.run(op, facts, look.at, self.depth + 1)
         if code is PRIVATE.pack:
             if len(look.calls) > len(self.open):  # nothing has run in this call yet, and maybe nothing will
@@ -260,6 +269,10 @@ class Reader:
             return self.module_called, self.module_returned
         if code is PRIVATE.engine:
             return self.engine_called, self.engine_returned
+        if code in PRIVATE.transforms:
+            return self.transform_called, self.transform_returned
+        if code is LEVEL_ENDS:
+            return self.level_ends, None
         if id(code) in self.stack.special:
             self.stack.brief = False
         if code is PRIVATE.dispatch_rule:
@@ -340,6 +353,35 @@ class Reader:
             given = frame.f_locals
             self.seen.module_end((given.get("args"), given.get("kwargs")), arg, arg is None and not returns(frame))
             self.collectives.forward_ended(frame.f_locals["self"])
+
+    def transform_called(self, frame: FrameType, arg: Any) -> None:
+        """A transform of torch.func begins to run its function."""
+        self.caught_up(self.stack.look(3) if self.open else None)
+        self.transforms.append(frame)
+        self.ops.wrapped += 1
+        name = PRIVATE.transforms[frame.f_code]
+        self.seen.transform_begin(f"vmap ×{frame.f_locals['batch_size']}" if name == "vmap" else name)
+        if name == "jvp":
+            self.notes.add(WRAPPED, "torch.func.jvp")
+
+    def transform_returned(self, frame: FrameType, arg: Any) -> None:
+        """It has run."""
+        if self.transforms and self.transforms[-1] is frame:
+            self.caught_up(self.stack.look(3) if self.open else None)
+            self.transforms.pop()
+            self.ops.wrapped -= 1
+            self.seen.transform_end(arg is None and not returns(frame))
+
+    def tangent_seen(self) -> None:
+        """A result has a tangent: say once how it is shown."""
+        self.ops.on_tangent = lambda: None
+        self.notes.add(BESIDE, "torch.autograd.forward_ad")
+
+    def level_ends(self, frame: FrameType, arg: Any) -> None:
+        """A level of forward mode is about to end, and with it the tangents of the op that waits."""
+        self.caught_up(None)
+        self.ops.tell_tangents()
+        self.ops.moving.clear()
 
     def entering_c(self, frame: FrameType, function: Any) -> None:
         """Python calls a function of C++."""

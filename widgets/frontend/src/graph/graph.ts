@@ -2,16 +2,17 @@
 import { html, mark, svg, write } from "../page/dom";
 import { brief, broken, nodeName, valueOf, sizeOf } from "../trace/format";
 import { arrange } from "../layout/arrange";
-import { Annotations, paintBadge, Lights, coveredBy, fits, legend, savedMarks, stub, zoomButtons, TrayParts, type Annotation } from "./parts";
+import { Annotations, frameParts, paintBadge, Lights, coveredBy, fits, heldBy, legend, savedMarks, stub, zoomButtons, TrayParts, type Annotation } from "./parts";
 import { Finder, foldedAt, Levels, middleOf } from "./controls";
-import { fitting, inColumns, type Columns } from "../layout/columns";
+import { fitting, inColumns, tightened, tightness, type Columns } from "../layout/columns";
 import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Outlook, type Point, type Wire } from "../layout/geometry";
-import { gradientWidths, labelSpots, type Spot } from "../layout/labels";
+import { gradientWidths, labelSpots, regionOf, type Spot } from "../layout/labels";
 import { chain, failureAt, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
 import { RAISED, STYLES, together, type NodeLook, type Scene } from "./look";
 import { tieParts, tieRegions, tieSpots } from "./links";
 import { inLines, inWords, middle, Rows, type Measure, type Row } from "../trace/rows";
 import type { Layout, Maybe, Tie, Trace } from "../trace/types";
+import { cardsBehind, framesOf, outside, widen, type Frame } from "../layout/frames";
 import { Places, turnedScope } from "./move";
 import { Culling, Minimap, Viewport } from "./viewport";
 
@@ -35,6 +36,7 @@ interface EdgeParts {
   line: SVGPathElement;
   label: SVGTextElement;
   gradient: Maybe | undefined;
+  tangent: number | undefined;
 }
 
 export interface GraphEvents {
@@ -67,16 +69,20 @@ export class GraphPane {
   readonly viewport: Viewport;
   /** The elements on top of the drawing, and the strip below it. */
   readonly tools = html("div", { class: "mg-tools" });
-  readonly strip = html("div", { class: "mg-strip" }, legend());
+  readonly strip = html("div", { class: "mg-strip" });
   /** Called when the set of boxes has changed. */
   onBuild: () => void = () => undefined;
   readonly #culling = new Culling();
   readonly #layers = ["mg-edges", "mg-nodes", "mg-labels"].map((name) => svg("g", { class: name }));
+  readonly #framed = svg("g", { class: "mg-frames" });
+  #frames: Frame[] = [];
   readonly levels: Levels;
   readonly #map: Minimap;
   groups: Groups;  // what stands in the graph now
   #drawing: Drawing;
   #columns: Columns = [1, false];
+  /** How close to each other the layers are, as a share of their distance: a low window shows more of them. */
+  #tight = 1;
   #brief = false;
   /** The size of the letters on a map, in its own pixels: they are 11 on the screen. */
   #letters = 11;
@@ -108,7 +114,8 @@ export class GraphPane {
     this.#widths = gradientWidths(trace);
     this.groups = new Groups(trace, new Set(folded ?? trace.folded));
     this.#drawing = draw(this.groups, this.#laidOut());
-    const group = svg("g", { class: "mg-world" }, ...this.#layers);
+    this.strip.append(legend(trace));
+    const group = svg("g", { class: "mg-world" }, this.#framed, ...this.#layers);
     const label = "the graph; arrow up and down walk along it, Enter chooses a node, minus folds its module, plus unfolds it";
     this.frame = svg("svg", { class: "mg-svg", role: "group", tabindex: 0, "aria-label": label }, group);
     this.viewport = new Viewport(this.frame, group, outlook(this.#drawing, null));
@@ -145,9 +152,11 @@ export class GraphPane {
     const layout = this.#laidOut();
     this.viewport.isMap = this.groups.folded.size > 0;
     const columns = fitting(layout, this.groups, this.viewport.room);
-    if (!always && String(columns) === String(this.#columns)) return false;
-    this.#columns = columns;
-    this.#drawing = draw(this.groups, inColumns(layout, this.groups, columns));
+    const tight = this.viewport.sized && !this.viewport.isMap ? tightness(layout, this.viewport.room[1]) : 1;
+    if (!always && String(columns) === String(this.#columns) && tight === this.#tight) return false;
+    [this.#columns, this.#tight] = [columns, tight];
+    this.viewport.high = columns[0] > 1 ? null : layout.size[1];
+    this.#drawing = draw(this.groups, inColumns(tightened(layout, tight), this.groups, columns));
     this.#build();
     return true;
   }
@@ -199,9 +208,14 @@ export class GraphPane {
     for (const layer of this.#layers) layer.replaceChildren();
     for (const table of [this.#nodes, this.#edges, this.#leaving, this.#tied, this.#marked, this.#culling]) table.clear();
     const beside = tieSpots(this.#ties, this.#drawing);
-    for (const [wire, spot] of labelSpots(this.#drawing, this.#widths, tieRegions(beside))) this.#addWire(wire, spot, wires, texts);
+    this.#frames = framesOf(this.groups, this.#drawing.boxes);
+    for (const [wire, spot] of labelSpots(this.#drawing, this.#widths, tieRegions(beside))) {
+      this.#addWire(wire, spot, wires, texts);
+      for (const each of this.#frames) if (each.ids.has(wire.from) && each.ids.has(wire.to ?? wire.from)) widen(each, regionOf(spot, this.#widths(wire)));
+    }
+    this.#framed.replaceChildren(...this.#frames.map((each) => frameParts(each)));
     for (const each of this.#drawing.stubs) {
-      const drawn = stub(each.at);
+      const drawn = stub(each);
       wires.append(drawn);
       this.#leaves(Number.parseInt(each.key, 10), drawn);
     }
@@ -279,7 +293,9 @@ export class GraphPane {
   }
 
   #outlook(id: Maybe): Outlook {
-    return outlook(this.#drawing, id === null ? null : (this.groups.owner[id] ?? id));
+    const scene = this.#scene;
+    const drawn = (box: BoxId): boolean => scene === null || (this.groups.members.get(box) ?? []).some((node) => scene.state(node).known);
+    return outlook(this.#drawing, id === null ? null : (this.groups.owner[id] ?? id), drawn, outside(this.#frames));
   }
 
   reveal(id: number): void {
@@ -324,7 +340,7 @@ export class GraphPane {
     texts.append(both);
     this.#leaves(wire.from, line, both);
     this.#culling.add(both, x, y);
-    const parts = { keys: wire.keys, line, label, gradient: undefined };
+    const parts = { keys: wire.keys, line, label, gradient: undefined, tangent: undefined };
     for (const key of wire.keys) this.#edges.set(key, parts);
   }
 
@@ -350,11 +366,12 @@ export class GraphPane {
     const around = { x: left - 5, y: top - 5, width: box.width + 10, height: HEIGHT + 10, rx: leaf ? HEIGHT / 2 + 5 : 12 };
     const glyph = svg("path", { class: "mg-glyph", transform: `translate(${left + GLYPH_AT}, 0)`, "fill-rule": "evenodd" });
     const folds = id < 0 ? { role: "img", "data-scope": scopeOf(id) } : { role: "img", "data-node": id };
-    const behind = id < 0 ? [svg("rect", { class: "mg-behind", ...size, x: left + BEHIND, y: top - BEHIND })] : [];
+    const sheets = id < 0 ? Math.max(1, cardsBehind(this.trace.scopes?.[scopeOf(id)]?.name ?? "")) : 0;
+    const behind = Array.from({ length: sheets }, (_, at) => svg("rect", { class: "mg-behind", ...size, x: left + BEHIND * (sheets - at), y: top - BEHIND * (sheets - at) }));
     const title = svg("text", { class: "mg-title", x: left + 32, y: -3 });
     const word = svg("text", { class: "mg-word", x: box.width / 2 - 12, y: 14, "text-anchor": "end" });
     const badge = svg("g", { class: "mg-badge", transform: `translate(${box.width / 2 + BEYOND}, ${top})` });
-    const version = svg("g", { class: "mg-version", transform: `translate(${left - 12}, ${top})` });
+    const version = svg("g", { class: "mg-version", transform: `translate(${left + 3}, ${top})` });
     const failed = failureAt(this.groups, id);
     const row = this.viewport.isMap && !leaf && !failed ? this.#rows.of(id) : null;
     const caption = svg("text", { class: "mg-caption", x: left + 32, y: row ? 4.4 : 14 }, box.caption);
@@ -377,9 +394,9 @@ export class GraphPane {
     if (row) group.classList.add("mg-measured");
     if (row) group.append(svg("title", {}, inWords(row)));
     if (failed) mark(group, "data-failed", failed.within ? "within" : "after");
-    const saved = savedMarks(this.trace.nodes[id]?.saved.length ?? 0, box.width);
+    const saved = savedMarks(heldBy(this.trace, id), box.width);
     if (saved) group.append(saved);
-    const tray = leaf ? new TrayParts(HEIGHT / 2 + 3) : null;
+    const tray = leaf && this.trace.nodes[id]?.name !== "Dual" ? new TrayParts(HEIGHT / 2 + 3) : null;
     if (tray) group.append(tray.element);
     parent.append(group);
     this.#culling.add(group, box.x, box.y);
@@ -402,6 +419,7 @@ export class GraphPane {
     const raised = failureAt(this.groups, id)?.caption;
     mark(parts.group, "aria-label", `${id < 0 ? `module ${scopeTitle(this.trace, scopeOf(id))}, folded` : nodeName(this.trace, id)}, ${raised ?? (word || look.look)}`);
     if (parts.saved) mark(parts.saved, "data-saved", look.saved || "none");
+    mark(parts.badge, "data-tangent", look.badge.startsWith("↑") ? "true" : null);
     paintBadge(parts.badge, look.badge, (width) => this.#besideBox(id, width));
     paintBadge(parts.version, look.version ? `v${look.version}` : "");
     if (look.tray) parts.tray?.paint(look.tray);
@@ -423,14 +441,20 @@ export class GraphPane {
     if (!parts) return;
     const now = parts.keys.find((each) => scene.now.has(each));
     const gradient = scene.edge(now ?? parts.keys.filter((each) => scene.edge(each) !== undefined).at(-1) ?? key);
-    mark(parts.line, "data-flow", now !== undefined ? "now" : gradient === undefined ? "none" : "past");
-    if (gradient === parts.gradient) return;
+    const tangent = parts.keys.map((each) => scene.tangent?.(each)).find((each) => each !== undefined);
+    const up = gradient === undefined && tangent !== undefined;
+    mark(parts.line, "data-flow", now !== undefined ? (up ? "rises" : "now") : up ? "risen" : gradient === undefined ? "none" : "past");
+    if (gradient === parts.gradient && tangent === parts.tangent) return;
     parts.gradient = gradient;
+    parts.tangent = tangent;
     const value = valueOf(this.trace, gradient);
     for (const element of [parts.line, parts.label]) mark(element, "data-broken", broken(value) || null);
     mark(parts.line, "data-heat", sizeOf(value) || null);
     mark(parts.label, "data-live", value?.live ? "live" : value?.stale ? "stale" : null);
-    write(parts.label, gradient === undefined ? "" : gradient === null ? "?" : brief(value));
+    const text = gradient === undefined ? "" : gradient === null ? "?" : brief(value);
+    if (tangent === undefined) return write(parts.label, text);
+    const moves = svg("tspan", { class: "mg-tangent" }, `↑ ${brief(valueOf(this.trace, tangent))}`);
+    parts.label.replaceChildren(moves, ...(text === "" ? [] : [`   ↓ ${text}`]));
   }
 
   /** Shades boxes by a share, from 0 to 1; null removes the shading. */

@@ -60,9 +60,11 @@ export interface Scene {
   state(id: number): State;
   /** The gradient that has flowed along an edge; undefined if none has. */
   edge(key: string): Maybe | undefined;
+  /** The tangent that has gone forward along an edge, in forward mode; undefined if none has. */
+  tangent?(key: string): number | undefined;
   lit: Maybe;
   selected: Maybe;
-  /** The edges along which a gradient flows in this very step. */
+  /** The edges along which a gradient, or a tangent, goes in this very step. */
   now: ReadonlySet<string>;
 }
 

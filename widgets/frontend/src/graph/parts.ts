@@ -1,16 +1,24 @@
 /** Small parts of the drawing that never change once they exist. */
 import { html, svg, mark, write } from "../page/dom";
-import { HEIGHT, type Box, type Point, type Drawing } from "../layout/geometry";
+import { CARD, type Frame } from "../layout/frames";
+import { HEIGHT, type Box, type Point, type Drawing, type Stub } from "../layout/geometry";
 import type { Viewport } from "./viewport";
 import type { Tray } from "./look";
 import type { BoxId, Groups } from "../trace/groups";
+import type { Trace } from "../trace/types";
 
 /** An input that needs no gradient: a short line that ends. */
-export function stub([x, y]: Point): SVGGElement {
+export function stub({ at: [x, y], side, word }: Stub): SVGGElement {
   const line = svg("path", { class: "mg-stub", d: `M${x},${y}V${y + 12}` });
   const cross = svg("path", { class: "mg-stub-end", d: `M${x - 5},${y + 12}H${x + 5}` });
+  const spot = side === "below" ? { x, y: y + 26, "text-anchor": "middle" } : side === "left" ? { x: x - 8, y: y + 15, "text-anchor": "end" } : { x: x + 8, y: y + 15 };
   const title = svg("title", {}, "(None, 0): this input needs no gradient");
-  return svg("g", {}, title, line, cross, svg("text", { class: "mg-none", x: x + 8, y: y + 15 }, "None"));
+  return svg("g", {}, title, line, cross, svg("text", { class: "mg-none", ...spot }, word));
+}
+
+/** How many tensors a node saves. A plain number, such as the 3 of `w * 3`, takes no memory of the recording's tensors and has no square. */
+export function heldBy({ nodes, values }: Trace, id: number): number {
+  return nodes[id]?.saved.filter(([, tensor, value]) => tensor !== null || (values[value ?? -1]?.shape.length ?? 0) > 0).length ?? 0;
 }
 
 /** One small square per saved tensor, on the upper edge: full while held, empty once released. */
@@ -26,9 +34,20 @@ export function fits(word: string, box: Box | undefined): boolean {
   return box === undefined || 5.6 * box.caption.length + 6.1 * word.length + 4 <= box.width - 44;
 }
 
-export function legend(): HTMLElement {
-  const marks = ["■ saved", "□ released", "Σ pending", "0 output_nr"].map((text) => html("span", {}, text));
-  return html("div", { class: "mg-legend", "aria-hidden": true }, ...marks);
+/** What the marks mean that occur in this drawing. */
+export function legend(trace: Trace): HTMLElement {
+  const { nodes, events, links = [] } = trace;
+  const has = (kind: string): boolean => events.some((event) => event.kind === kind);
+  const marks = [
+    nodes.some(({ next }) => next.some((edge) => edge !== null)) ? ["↓ a gradient’s way", "0 output_nr"] : [],
+    nodes.some(({ variable }) => variable !== undefined) ? ["rounded: leaf"] : [],
+    nodes.some(({ next }) => next.includes(null)) ? ["None: no gradient"] : [],
+    nodes.some((_, id) => heldBy(trace, id) > 0) ? ["■ saved", ...(has("release") ? ["□ released"] : [])] : [],
+    has("backward_start") ? ["Σ arrived, waits"] : [],
+    has("version") ? ["v1 version"] : [],
+    links.some(({ kind }) => kind === "view") ? ["┈ view"] : [],
+  ];
+  return html("div", { class: "mg-legend", "aria-hidden": true }, ...marks.flat().map((text) => html("span", {}, text)));
 }
 
 /** The part that zooms, next to the folding controls. `middle`: the student's position. */
@@ -56,6 +75,15 @@ export function coveredBy(tools: HTMLElement): number {
   const { left, width } = tools.getBoundingClientRect();
   const ends = [...tools.querySelectorAll("details[open] > :not(summary)")].map((each) => each.getBoundingClientRect().right - left);
   return Math.max(0, ...ends.filter((end) => end <= width * (2 / 3)));
+}
+
+/** The frame of a transform, with the cards of a stack behind it. */
+export function frameParts({ title, region, behind }: Frame): SVGGElement {
+  const { left, top } = region;
+  const size = { x: left, y: top, width: region.right - left, height: region.bottom - top, rx: 10 };
+  const cards = Array.from({ length: behind }, (_, at) => svg("rect", { class: "mg-frame", ...size, x: left + CARD * (behind - at), y: top - CARD * (behind - at) }));
+  const label = svg("text", { class: "mg-frame-title", x: left + 10, y: top + 16 }, title);
+  return svg("g", { role: "img", "aria-label": `what ${title} runs`, "data-transform": title }, ...cards, svg("rect", { class: "mg-frame", ...size }), label);
 }
 
 // ---- A badge next to a box: a short text in a rounded frame.

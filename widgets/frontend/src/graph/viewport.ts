@@ -1,5 +1,5 @@
 /** Panning and zooming of the graph pane: one transform on one group. */
-import { HEIGHT, type Point, type Region, type Box, type Outlook } from "../layout/geometry";
+import { both, HEIGHT, type Point, type Region, type Box, type Outlook } from "../layout/geometry";
 import { mark, svg } from "../page/dom";
 
 const FAR = 0.42;
@@ -29,6 +29,10 @@ export class Viewport {
   /** Whether it shows a map of a model: no text on it is drawn below 11 pixels, and it fills the window. */
   isMap = false;
   #covered = 0;
+  /** Whether the pane has told its size. */
+  sized = false;
+  /** How high the drawing would be if its layers were not drawn close to each other. */
+  high: number | null = null;
   /** The region that was last to be in view: a pane that gets its size later moves there. */
   #wanted: [Point, number] | null = null;
   /** What stays where, for as long as the pane may get another height for a drawing. */
@@ -94,11 +98,12 @@ export class Viewport {
   /** Shows the whole graph or, if that would be too small to read, the part that matters now. */
   fit(): void {
     this.#touched = false;
-    const { part, point } = this.outlook;
-    const region = [this.#all, part].find((each) => !(this.#fitting(each) < this.#reader.readable)) ?? part;
+    const { part, point, now } = this.outlook;
+    const all = this.#all;
+    const region = [all, part].find((each) => !(this.#fitting(each) < this.#reader.readable)) ?? part;
     const scale = this.#fitting(region);
     this.scale = scale < this.#reader.readable ? this.#reader.comfortable : Math.max(scale, SMALLEST);
-    this.#centerWithin(region, point);
+    this.#centerWithin(region === all ? (now ?? all) : region, point);
   }
 
   /** Shows another drawing so that the pair that has to move least stays, as far as this leaves no room unused. */
@@ -153,7 +158,8 @@ export class Viewport {
 
   /** The height that a pane needs to show all of a drawing at its own size, in pixels. */
   get need(): number {
-    return this.outlook.size[1] + this.#edges;
+    const closer = this.high === null ? 0 : this.high - this.outlook.size[1];
+    return this.#all.bottom - this.#all.top + closer + this.#edges;
   }
 
   /** The height that is left free above and below the drawing. */
@@ -168,7 +174,8 @@ export class Viewport {
 
   get #all(): Region {
     const [right, bottom] = this.outlook.size;
-    return { left: 0, top: 0, right, bottom };
+    const all = { left: 0, top: 0, right, bottom };
+    return this.outlook.over ? both(all, this.outlook.over) : all;
   }
 
   /** The scale at which all of a region is in view. */
@@ -211,7 +218,9 @@ export class Viewport {
     const middle = this.#y + y * this.scale;
     const margin = this.#reader.margin + (HEIGHT / 2) * this.scale;
     const out = left < this.#covered + 8 || right > this.#view[0] - 8 || middle < margin || middle > this.#view[1] - margin;
-    if (out) this.#centerWithin(this.#all, [x, y]);
+    if (!out) return;
+    this.outlook = { ...this.outlook, now: undefined };
+    this.#centerWithin(this.#all, [x, y]);
   }
 
   #center([x, y]: Point): void {
@@ -233,6 +242,7 @@ export class Viewport {
     const { clientWidth, clientHeight } = this.frame;
     if (clientWidth === 0 || clientHeight === 0) return;
     this.#view = [clientWidth, clientHeight];
+    this.sized = true;
     this.makeRoom();
   }
 

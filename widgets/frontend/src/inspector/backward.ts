@@ -5,6 +5,7 @@ import { brief, broken, piled, valueOf } from "../trace/format";
 import { lensSteps, type Replay } from "../trace/frame";
 import { STYLES, type NodeLook, type Scene, type State, type Tray } from "../graph/look";
 import { Trays } from "./trays";
+import { push } from "../trace/lists";
 import { litNode, shownGradient, type Calculation, type Maybe, type Trace, type TraceEvent } from "../trace/types";
 
 const PLACES = 9;
@@ -22,6 +23,11 @@ export class BackwardLens implements Lens {
   readonly #trays: Trays;
   /** By pass, in their order: how many gradients each node will receive. */
   readonly #counts: [step: number, needs: ReadonlyMap<number, number>][] = [];
+  /** By node: the edges along which tangents come to it, and by edge the value of the tangent. */
+  readonly #moved = new Map<number, string[]>();
+  readonly #tangents = new Map<string, number>();
+  /** By node, the tangent of a result from which it goes no further. */
+  readonly #arrivals = new Map<number, number>();
   #queue: [step: number, first: number[]] = [-2, []];
 
   /** The lenses of one inspector share one replay: another lens begins where the last one was. */
@@ -32,6 +38,15 @@ export class BackwardLens implements Lens {
   ) {
     this.steps = lensSteps(trace, name);
     this.#trays = new Trays(trace);
+    for (const { node, index, value } of trace.tangents ?? []) {
+      push(this.#moved, node, `${node}:${index}`);
+      this.#tangents.set(`${node}:${index}`, value);
+    }
+    const used = new Set((trace.tangents ?? []).map(({ node, index }) => trace.nodes[node]?.next[index]?.join(":")));
+    trace.nodes.forEach(({ outputs, variable }, id) => outputs.forEach((output, nr) => {
+      const moves = trace.tensors[trace.tensors[output]?.tangent ?? -1]?.value ?? null;
+      if (variable === undefined && moves !== null && !used.has(`${id}:${nr}`)) this.#arrivals.set(id, moves);
+    }));
     trace.events.forEach((event, step) => {
       if (event.kind === "backward_start") this.#counts.push([step, new Map(event.needs)]);
     });
@@ -82,7 +97,21 @@ export class BackwardLens implements Lens {
 
   get counter(): string {
     if (this.#told) return `${this.position + 1} / ${this.#told.length}`;
-    return `${Math.max(0, this.step)} / ${this.steps.at(-1) ?? 0}`;
+    return this.#at.join(" / ");
+  }
+
+  /** Which step it is, and of how many: of the forward pass those of this lens, else those of the recording. */
+  get #at(): [step: number, of: number] {
+    if (this.name === "forward" && this.steps.length > 0) return [this.position + 1, this.steps.length];
+    return [Math.max(0, this.step), this.steps.at(-1) ?? 0];
+  }
+
+  /** In the forward pass, which operation it is: some steps only say what one saved, or that a mode was switched. */
+  get #operation(): string {
+    if (this.name !== "forward") return "";
+    const ran = this.steps.filter((step) => this.trace.events[step]?.kind === "forward");
+    const now = ran.filter((step) => step <= this.step).length;
+    return ran.length < this.steps.length && now > 0 ? `, operation ${now} of ${ran.length}` : "";
   }
 
   /** The steps of the lens "values", with their sentences. */
@@ -95,7 +124,7 @@ export class BackwardLens implements Lens {
     if (this.#told) return `step ${this.position + 1} of ${this.#told.length}: ${this.#told[this.position]?.[1] ?? ""}`;
     if (!event && this.trace.events.length === 0) return nothing(this.trace);
     if (!event) return this.name === "forward" ? "no op was recorded: there is no forward pass to step through" : "nothing yet";
-    return `step ${this.step} of ${this.steps.at(-1) ?? 0}: ${describe(this.trace, event)}`;
+    return `step ${this.#at.join(" of ")}${this.#operation}: ${describe(this.trace, event)}`;
   }
 
   /** The tensors of an event that names no node. */
@@ -145,6 +174,7 @@ export class BackwardLens implements Lens {
     this.replay.goTo(this.steps[Math.max(0, Math.min(position, this.last))] ?? -1);
     const { nodes, edges } = this.replay.take();
     for (const node of [...before, ...this.#next]) nodes.add(node);
+    if (this.#moved.size > 0) for (const node of nodes) for (const key of this.#moved.get(node) ?? []) edges.add(key);
     return { nodes, edges };
   }
 
@@ -183,8 +213,10 @@ export class BackwardLens implements Lens {
 
   scene(selected: Maybe): Scene {
     const event = this.replay.event;
-    const now = event?.kind === "flow" ? new Set([`${event.node}:${event.index}`]) : NOTHING;
-    return { node: (id) => this.#look(id), state: (id) => this.#state(id), edge: (key) => this.replay.edges.get(key), lit: this.lit, selected, now };
+    const moved = event?.kind === "forward" && event.node !== null ? this.#moved.get(event.node) : undefined;
+    const now = event?.kind === "flow" ? new Set([`${event.node}:${event.index}`]) : moved ? new Set(moved) : NOTHING;
+    const tangent = (key: string): number | undefined => (this.replay.status.has(Number.parseInt(key, 10)) ? this.#tangents.get(key) : undefined);
+    return { node: (id) => this.#look(id), state: (id) => this.#state(id), edge: (key) => this.replay.edges.get(key), tangent, lit: this.lit, selected, now };
   }
 
   #state(id: number): State {
@@ -204,7 +236,7 @@ export class BackwardLens implements Lens {
       word: status === "recorded" || status === undefined ? "" : place > 0 ? `ready: ${place}` : waits,
       ...this.#tensorOf(id),
       broken: this.#brokenAt(id),
-      badge: this.#badge(this.replay.pending.get(id)),
+      badge: this.#badge(this.replay.pending.get(id)) || (state.known && this.#arrivals.has(id) ? `↑ ${brief(valueOf(this.trace, this.#arrivals.get(id)))}` : ""),
       ...this.#tray(id, status),
     };
   }

@@ -5,6 +5,7 @@ import { Arithmetic, type Light } from "./arithmetic";
 import { entryText } from "./entry";
 import type { Moment } from "./lens";
 import { overview } from "./overview";
+import { products } from "./products";
 import { unwritten } from "./trays";
 import { Savings } from "../trace/holders";
 import { litNode, type Maybe, type Trace, type TraceEvent } from "../trace/types";
@@ -68,6 +69,7 @@ export class DetailsPane {
       title,
       html("p", { class: "mg-quiet" }, this.#origin(id, note)),
       this.#pending(id, moment),
+      products(this.trace, id, moment, (nr) => this.arrived(id, nr, moment)),
       this.#computed(id, moment),
       this.#turns(id, moment),
       node.variable === undefined ? null : this.#tensorCard(node.variable, moment, "variable"),

@@ -1,6 +1,7 @@
 /** What a reader needs first, under the picture: back and next, the result, the turn into the graph; "more" shows the rest. */
 import { html, mark, write } from "../page/dom";
 import type { Link } from "../page/link";
+import { NAMES } from "../page/transport";
 
 interface Actions {
   back(): void;
@@ -31,7 +32,7 @@ export class Growing {
   ) {
     this.#parts = link.parts?.join(" ") ?? null;
     this.#began = result !== null && this.#parts !== null;
-    [this.#back, this.#onward] = [button("← back", "mg-back-step", actions.back), button("next →", "mg-onward", actions.forward)];
+    [this.#back, this.#onward] = [button(NAMES.back, "mg-back-step", actions.back), button(NAMES.next, "mg-onward", actions.forward)];
     this.#turn = button("", "mg-into-graph", actions.turn);
     this.element.append(this.#back, this.#onward, ...(result ? [result] : []), this.#turn, this.#more);
     this.#more.hidden = this.#parts === null;
@@ -51,7 +52,7 @@ export class Growing {
     this.#began ||= values;
     this.#turn.hidden = !this.#began;
     this.element.hidden = !this.#began && this.#parts === null;
-    write(this.#turn, values ? "turn it into the graph" : "turn it into values");
+    write(this.#turn, values ? "show the operations as a graph" : "show the numbers again");
     mark(this.#back, "aria-disabled", String(position <= 0));
     mark(this.#onward, "aria-disabled", String(position >= last));
   }

@@ -1,7 +1,7 @@
 /** The model at a glance, where no node is chosen: what it is, which of its parts costs most, where gradients shrink. */
 import { html } from "../page/dom";
 import { number, shape } from "../trace/format";
-import { boxOf, boxTitle, chain } from "../trace/groups";
+import { boxOf, isTransform, boxTitle, chain } from "../trace/groups";
 import { measureText, Rows, sizeIn, type Measure, type Row } from "../trace/rows";
 import type { Maybe, Trace } from "../trace/types";
 
@@ -52,8 +52,7 @@ export function overview(trace: Trace, pick: (node: Maybe) => void): HTMLElement
   const top = trace.scopes?.findIndex(({ parent }) => parent === null) ?? -1;
   const whole = top < 0 ? null : new Rows(trace).of(boxOf(top));
   const scope = trace.scopes?.[top];
-  const transform = scope?.name?.split(" ")[0] === scope?.module; // its frame has its name: it is no model
-  if (all.length === 0 || !whole || transform) return [];
+  if (all.length === 0 || !whole || isTransform(scope)) return [];
   const link = ({ name, kind, node }: Part): HTMLElement => {
     const button = html("button", { type: "button", class: "mg-link" }, name);
     button.addEventListener("click", () => pick(node));

@@ -22,7 +22,7 @@ export class Trays {
   /** The tray of a node; undefined if it is not an AccumulateGrad. */
   of(node: number, { grad, arrived, of }: Arrivals): Tray | undefined {
     const leaf = this.trace.nodes[node]?.variable;
-    if (leaf === undefined) return undefined;
+    if (leaf === undefined || this.trace.nodes[node]?.name === "Dual") return undefined;
     const value = valueOf(this.trace, grad);
     const holds = grad === null ? "a partial sum" : value ? brief(value) : unwritten(this.trace, leaf);
     const coming = arrived > 0;

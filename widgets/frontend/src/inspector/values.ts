@@ -72,7 +72,7 @@ export class ValuesPane {
     this.#picture = svg("svg", { viewBox: `${EDGE} 0 ${wide} ${height}`, class: "mg-calculation", style, role: "group", "aria-label": "the calculation, from left to right" });
     for (const sign of calculation.signs) this.#drawSign(sign);
     this.#boxes = calculation.boxes.map((box) => this.#drawBox(box));
-    const hint = numbers && this.#boxes.some(({ box }) => numbers.has(box.tensor)) ? "Drag a number sideways, or use the up and down arrows: everything follows." : "";
+    const hint = numbers && this.#boxes.some(({ box }) => numbers.has(box.tensor)) ? "Drag an underlined number sideways, or click it and use the up and down arrow keys: everything follows." : "";
     this.element = html("section", { class: "mg-values", "aria-label": "values", tabindex: 0 }, this.#picture, html("p", { class: "mg-quiet" }, hint));
   }
 

@@ -28,6 +28,32 @@ export function fitting(layout: Layout, groups: Groups, [wide, high]: readonly [
   return best;
 }
 
+/** The least share of their distance at which layers still have room for the gradients between them. */
+const LEAST = 0.775;
+
+const middles = ({ nodes }: Layout): number[] => Object.values(nodes).map(([, y]) => y);
+
+/** How much closer the layers must be for a graph to fit into a height at its own size: 1 if it fits, or never does. */
+export function tightness(layout: Layout, high: number): number {
+  const [, own] = layout.size;
+  if (own <= high || own * LEAST > high) return 1;
+  const ys = middles(layout);
+  const span = ys.reduce((a, b) => Math.max(a, b), 0) - ys.reduce((a, b) => Math.min(a, b), Infinity);
+  const share = Math.floor((100 * (high - own + span)) / span) / 100;
+  return share < LEAST ? 1 : share;
+}
+
+/** The same layers, this much closer to each other. */
+export function tightened(layout: Layout, share: number): Layout {
+  if (share === 1) return layout;
+  const top = Math.min(...middles(layout));
+  const move = ([x, y]: [number, number]): [number, number] => [x, top + (y - top) * share];
+  const bottom = Math.max(...middles(layout));
+  const nodes = Object.fromEntries(Object.entries(layout.nodes).map(([id, at]) => [id, move(at)]));
+  const edges = Object.fromEntries(Object.entries(layout.edges ?? {}).map(([key, points]) => [key, points.map(move)]));
+  return { ...layout, nodes, edges, size: [layout.size[0], layout.size[1] - (bottom - top) * (1 - share)] };
+}
+
 /** The same layers, cut into so many columns of about equal height. */
 export function inColumns(layout: Layout, groups: Groups, [count, centred]: Columns): Layout {
   const boxes = Object.entries(layout.nodes).map(([id, [x, y]]) => ({ id: Number(id), x, y, half: widthOf(groups, Number(id)) / 2 + 5 }));

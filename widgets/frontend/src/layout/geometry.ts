@@ -45,7 +45,14 @@ export interface Wire {
 export interface Stub {
   key: string;
   at: Point;
+  /** Where its word is: beside it, away from the other edges, or below it where there are some on both sides. */
+  side: "left" | "right" | "below";
+  /** "None" and, where there is room, the name of the input. */
+  word: string;
 }
+
+/** The longest name before "None", and the widths of the word with and without it. */
+const [NAMED, LETTER, PLAIN] = [6, 6.4, 33];
 
 export interface Drawing {
   boxes: Map<BoxId, Box>;
@@ -106,12 +113,31 @@ interface End {
   toward: number;
 }
 
-function attach(ends: Map<number, End[]>, boxes: Drawing["boxes"], put: (wire: Wire, x: number, box: Box) => void): void {
+function wordOf({ nodes, tensors }: Groups["trace"], { from, index }: Wire, side: Stub["side"]): string {
+  const name = tensors[nodes[from]?.inputs?.[index] ?? -1]?.name ?? "";
+  return name !== "" && name.length <= NAMED && side !== "below" ? `${name}: None` : "None";
+}
+
+/** What the word of an input without gradient covers. */
+export function stubRegion({ at: [x, y], side, word }: Stub): Region {
+  const wide = word === "None" ? PLAIN : LETTER * word.length;
+  if (side === "below") return { left: x - PLAIN / 2, right: x + PLAIN / 2, top: y, bottom: y + 28 };
+  return { left: side === "left" ? x - 5 - wide : x - 5, right: side === "left" ? x + 5 : x + 5 + wide, top: y, bottom: y + 18 };
+}
+
+/** Edges in the order of where they lead, so that few of them cross; one to nothing at the place that its input has. */
+function inOrder(list: readonly End[]): readonly End[] {
+  const sorted = list.filter(({ wire }) => wire.to !== null).sort((a, b) => a.toward - b.toward || a.wire.from - b.wire.from || a.wire.index - b.wire.index);
+  const stubs = list.filter(({ wire }) => wire.to === null).sort((a, b) => a.wire.index - b.wire.index);
+  for (const stub of stubs) sorted.splice(list.filter(({ wire }) => wire.index < stub.wire.index).length, 0, stub);
+  return sorted;
+}
+
+function attach(ends: Map<number, End[]>, boxes: Drawing["boxes"], put: (wire: Wire, x: number, box: Box, side: Stub["side"]) => void): void {
   for (const [id, list] of ends) {
     const box = boxes.get(id);
     if (!box) continue;
-    list.sort((a, b) => a.toward - b.toward || a.wire.from - b.wire.from || a.wire.index - b.wire.index);
-    list.forEach((end, at) => put(end.wire, spread(box, list.length, at), box));
+    inOrder(list).forEach((end, at) => put(end.wire, spread(box, list.length, at), box, at === list.length - 1 ? "right" : at === 0 ? "left" : "below"));
   }
 }
 
@@ -153,14 +179,14 @@ function connect(groups: Groups, boxes: Drawing["boxes"], layout: Layout | null)
     const [box, target] = [boxes.get(wire.from), wire.to === null ? undefined : boxes.get(wire.to)];
     if (!box) continue;
     const bends = wire.points.slice(1, -1);
-    push(leaving, wire.from, { wire, toward: bends[0]?.[0] ?? target?.x ?? Infinity });
+    push(leaving, wire.from, { wire, toward: bends[0]?.[0] ?? target?.x ?? 0 });
     if (wire.to === null || !target) continue;
     wires.push(wire);
     push(arriving, wire.to, { wire, toward: bends.at(-1)?.[0] ?? box.x });
   }
-  attach(leaving, boxes, (wire, x, box) => {
+  attach(leaving, boxes, (wire, x, box, side) => {
     wire.points[0] = [x, box.y + HEIGHT / 2];
-    if (wire.to === null) stubs.push({ key: wire.key, at: wire.points[0] });
+    if (wire.to === null) stubs.push({ key: wire.key, at: wire.points[0], side, word: wordOf(groups.trace, wire, side) });
   });
   attach(arriving, boxes, (wire, x, box) => {
     wire.points[wire.points.length - 1] = [x, box.y - HEIGHT / 2];
@@ -236,16 +262,32 @@ export function along(points: readonly Point[], end: number, t: number): Point {
 /** The first view: the whole if it is legible, else a part of it, else as much as fits around a point. */
 export interface Outlook {
   size: Point;
+  /** What frames cover, which may stand out of the drawing. */
+  over: Region | null;
   part: Region;
   point: Point;
+  /** What of it is drawn at this step, if that is not all: it is in the middle until something beyond the view is drawn. */
+  now?: Region | undefined;
 }
 
 /** The view of a box: what it is connected with. Without a box it is the whole, from the top. */
-export function outlook({ boxes, wires, size }: Drawing, box: BoxId | null): Outlook {
+export function outlook({ boxes, wires, size }: Drawing, box: BoxId | null, drawn: (id: BoxId) => boolean = () => true, over: Region | null = null): Outlook {
   const near = box === null ? null : connected(box, wires);
   const part = covered([...boxes].flatMap(([id, each]) => (near === null || near.has(id) ? [each] : [])));
   const at = box === null ? undefined : boxes.get(box);
-  return { size, part, point: at ? [at.x, at.y] : top(boxes) };
+  const now = [...boxes].flatMap(([id, each]) => (drawn(id) ? [each] : []));
+  return {
+    size,
+    over,
+    part: near === null && over ? both(part, over) : part,
+    point: at ? [at.x, at.y] : top(boxes),
+    now: now.length > 0 && now.length < boxes.size ? covered(now) : undefined,
+  };
+}
+
+/** The smallest region around two. */
+export function both(a: Region, b: Region): Region {
+  return { left: Math.min(a.left, b.left), top: Math.min(a.top, b.top), right: Math.max(a.right, b.right), bottom: Math.max(a.bottom, b.bottom) };
 }
 
 /** The centre of the highest box. */

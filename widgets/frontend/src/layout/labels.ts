@@ -1,7 +1,7 @@
 /** The positions of gradients next to their edges: apart from each other and from boxes, if there is room. */
 import { brief, valueOf } from "../trace/format";
 import type { Maybe, Trace } from "../trace/types";
-import { along, HEIGHT, push, type Box, type Drawing, type Point, type Region, type Wire } from "./geometry";
+import { along, HEIGHT, push, stubRegion, type Box, type Drawing, type Point, type Region, type Wire } from "./geometry";
 
 /** A label begins here, or ends here if it is at the left of its edge. */
 export interface Spot {
@@ -81,7 +81,7 @@ export function labelSpots({ boxes, wires, stubs }: Drawing, width: (wire: Wire)
     const [x, y] = points.at(-1) as Point;
     if (output_nr !== null) taken.add({ left: x + 5, right: x + 15, top: y - 15, bottom: y - 2 });
   }
-  for (const { at: [x, y] } of stubs) taken.add({ left: x - 5, right: x + 38, top: y, bottom: y + 18 });
+  for (const each of stubs) taken.add(stubRegion(each));
   const spots = new Map<Wire, Spot>();
   for (const wire of [...wires].sort((a, b) => a.from - b.from || a.index - b.index)) {
     const spot = taken.take(choices(wire), width(wire));
@@ -103,12 +103,17 @@ function* choices({ points, left = false }: Wire): Generator<Spot> {
 
 const beside = ([x, y]: Point, left: boolean): Spot => ({ x: left ? x - GAP : x + GAP, y, left });
 
-/** The width of the longest gradient in the trace for each wire. */
+/** The width of the longest gradient in the trace for each wire, and of its tangent. */
 export function gradientWidths(trace: Trace): (wire: Wire) => number {
   const flows = new Map<string, Maybe[]>();
   for (const event of trace.events) {
     if (event.kind === "flow") push(flows, `${event.node}:${event.index}`, event.gradient);
   }
   const length = (value: Maybe): number => brief(valueOf(trace, value)).length;
-  return ({ keys }) => Math.max(SHORTEST, ...keys.flatMap((key) => flows.get(key) ?? []).map((value) => LETTER * length(value)));
+  const moves = new Map((trace.tangents ?? []).map(({ node, index, value }) => [`${node}:${index}`, length(value) + 2]));
+  const longest = (key: string): number => {
+    const [back, forth] = [Math.max(0, ...(flows.get(key) ?? []).map(length)), moves.get(key) ?? 0];
+    return LETTER * (forth + back + (forth > 0 && back > 0 ? 5 : 0));
+  };
+  return ({ keys }) => Math.max(SHORTEST, ...keys.map(longest));
 }

@@ -1,15 +1,20 @@
 /** First, back, play, forward, last; the slider; the speed. It deals only with positions 0 to `last`. */
-import { html, mark } from "./dom";
+import { html, mark, svg } from "./dom";
 
 const SPEEDS = [0.5, 1, 2, 4, 8];
 const ICONS = {
   first: "M3 3h2v10H3zM13 3v10L6 8z",
-  back: "M11 3v10L4 8z",
   play: "M4 2.5v11l9-5.5z",
   pause: "M4 3h3v10H4zM9 3h3v10H9z",
-  forward: "M5 3v10l7-5z",
   last: "M11 3h2v10h-2zM3 3v10l7-5z",
 };
+
+/** What the two buttons that step are called, in every view; the texts of the lessons use these names. */
+export const NAMES = { back: "← back", next: "next →" };
+
+function iconOf(name: keyof typeof ICONS): SVGSVGElement {
+  return svg("svg", { viewBox: "0 0 16 16", "aria-hidden": true }, svg("path", { d: ICONS[name] }));
+}
 
 export interface Commands {
   go(position: number): void;
@@ -41,9 +46,9 @@ export class Transport {
       "div",
       { class: "mg-buttons", role: "toolbar", "aria-label": "steps" },
       this.#button("first", "first step (Home)", () => this.#go(0)),
-      this.#button("back", "one step back (left arrow)", () => this.#go(this.#position - 1)),
+      this.#button("back", "one step back (left arrow)", () => this.#go(this.#position - 1), NAMES.back),
       this.#playButton,
-      this.#button("forward", "one step forward (right arrow)", () => this.#go(this.#position + 1)),
+      this.#button("forward", "one step forward (right arrow)", () => this.#go(this.#position + 1), NAMES.next),
       this.#button("last", "last step (End)", () => this.#go(this.#last)),
     );
     this.track.append(this.#slider);
@@ -148,15 +153,10 @@ export class Transport {
     this.#playButton.querySelector("path")?.setAttribute("d", ICONS[name]);
   }
 
-  #button(name: keyof typeof ICONS, title: string, act: () => void): HTMLButtonElement {
-    const button = html("button", { type: "button", class: `mg-button mg-${name}`, title, "aria-label": title });
-    const icon = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    const shape = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    shape.setAttribute("d", ICONS[name]);
-    icon.setAttribute("viewBox", "0 0 16 16");
-    icon.setAttribute("aria-hidden", "true");
-    icon.append(shape);
-    button.append(icon);
+  /** A button with an icon or, where it has a name, with that: it is the one that the lessons speak of. */
+  #button(name: keyof typeof ICONS | "back" | "forward", title: string, act: () => void, text = ""): HTMLButtonElement {
+    const button = html("button", { type: "button", class: `mg-button mg-${name}`, title, "aria-label": text || title }, text);
+    if (name !== "back" && name !== "forward") button.append(iconOf(name));
     button.addEventListener("click", () => {
       if (name !== "play") this.pause();
       act();

@@ -13,9 +13,11 @@ function derived(trace: Trace, event: TraceEvent): Fields {
   switch (event.kind) {
     case "forward": {
       const inplace = event.op.endsWith("_"); // what is there now, `version` says
-      const results = event.outputs.map((id) => (inplace ? [id, null, null] : [id, trace.tensors[id]?.base ?? null, trace.tensors[id]?.value]));
+      const moves = event.outputs.map((id) => trace.tensors[trace.tensors[id]?.tangent ?? -1]?.value ?? null);
+      const results = event.outputs.map((id, at) => (inplace ? [id, null, null, null] : [id, trace.tensors[id]?.base ?? null, trace.tensors[id]?.value, moves[at]]));
+      const passing = event.node !== null && !inplace && event.outputs.some((id, at) => moves[at] !== null && trace.tensors[id]?.node === null);
       const rebased = (event.rebased ?? []).filter(([, before, after]) => before !== null || after !== event.node);
-      return { inplace, results, rebased };
+      return { inplace, results, rebased, kept: event.node !== null && !passing, passed: passing };
     }
     case "save":
       return { saved: trace.nodes[event.node]?.saved };
@@ -46,7 +48,7 @@ function slot(trace: Trace, name: string, x: unknown): string {
   }
   if (NODES.includes(name)) return nodeName(trace, x as Maybe);
   if (TENSORS.includes(name)) return tensorName(trace, x as Maybe);
-  return VALUES.includes(name) ? inline(valueOf(trace, x as Maybe), name === "value" ? SHORT : LONG) : String(x);
+  return VALUES.includes(name) ? inline(valueOf(trace, x as Maybe), name === "value" || name === "tangent" ? SHORT : LONG) : String(x);
 }
 
 /** The event's description, without its number. */

@@ -78,7 +78,7 @@ export function withoutEntries(packed: Packed): Packed {
 
 /** The trace in the form of docs/trace.md; one that is not packed is returned unchanged. */
 export function unpack(packed: Packed): Trace {
-  for (const name of ["values", "tensors", "nodes", "scopes", "events", "bindings", "links", "runs"]) {
+  for (const name of ["values", "tensors", "nodes", "scopes", "events", "bindings", "links", "runs", "tangents"]) {
     const table = packed[name];
     if (table && !Array.isArray(table)) packed[name] = rows(table as Table);
   }
@@ -114,6 +114,7 @@ export const MOST_EVENTS = 500_000;
 const [DEEPEST, LONGEST] = [100, 1_000];
 /** The fields of what Python derives from a trace, and of a comparison's figures: types.ts says what they mean. */
 const LINK = "kind=str from=node to=node tensor=tensor label=str";
+const MOVED = "node=node index=nr value=value";
 const RUN = "call=int name=str again=bool start=int end=int level=nr stop=int? told=str";
 const BOX = "tensor=tensor name=str node=node? output_nr=nr x=number y=number width=number height=number";
 const SIGN = "sign=str node=node? inputs=[box] outputs=[box] ways=[[(number,number)]] x=number y=number";
@@ -273,14 +274,14 @@ function checkEvent(event: Row, sizes: Sizes, step: number): void {
 /** Throws an error that says why this is not a trace; what passes can be shown. The data must be unpacked. */
 export function check(data: unknown): void {
   if (!row(data) || data["format"] !== FORMAT || data["version"] !== VERSION) throw new Error(`this is not a ${FORMAT} of version ${VERSION}`);
-  const lists = ["files", "values", "tensors", "nodes", "scopes", "storages", "expressions", "events", "bindings", "notes", "links", "runs"];
+  const lists = ["files", "values", "tensors", "nodes", "scopes", "storages", "expressions", "events", "bindings", "notes", "links", "runs", "tangents"];
   const all = Object.fromEntries(lists.map((name) => [name, data[name] ?? []]));
   for (const [name, list] of Object.entries(all)) if (!Array.isArray(list)) refuse(`its ${name} are no list`);
   const sizes = Object.fromEntries(Object.entries(all).map(([name, list]) => [name, (list as unknown[]).length]));
   const events = sizes["events"] ?? 0;
   if (events > MOST_EVENTS) throw new Error(`this trace has ${events.toLocaleString("en")} events, and at most ${MOST_EVENTS.toLocaleString("en")} can be shown`);
   const rows = (name: string): Row[] => (all[name] as unknown[]).map((each, at) => (row(each) ? each : refuse(`entry ${at} of its ${name} is no record`)));
-  const tables = { files: "name=str lines=[str]", scopes: RECORD_FIELDS["scopes"], tensors: RECORD_FIELDS["tensors"], nodes: RECORD_FIELDS["nodes"], bindings: RECORD_FIELDS["bindings"], notes: "text=str where=str count=int", links: LINK, runs: RUN };
+  const tables = { files: "name=str lines=[str]", scopes: RECORD_FIELDS["scopes"], tensors: RECORD_FIELDS["tensors"], nodes: RECORD_FIELDS["nodes"], bindings: RECORD_FIELDS["bindings"], notes: "text=str where=str count=int", links: LINK, runs: RUN, tangents: MOVED };
   for (const [name, fields] of Object.entries(tables)) rows(name).forEach((each, at) => checkFields(each, fields ?? "", sizes, (nr) => `entry ${nr} of its ${name}`, at));
   rows("values").forEach((each, at) => checkValue(each, `entry ${at} of its values`));
   if (!(all["storages"] as unknown[]).every((size) => whole(size) && size >= 0)) refuse("its storages are no numbers of bytes");

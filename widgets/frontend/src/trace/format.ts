@@ -127,11 +127,11 @@ export function tensorName(trace: Trace, id: Maybe | undefined): string {
   return trace.tensors[id]?.name ?? `tensor ${id}`;
 }
 
-/** The name of a node and its number in the trace: an AccumulateGrad is identified by its leaf. */
+/** The name of a node and its number in the trace: an AccumulateGrad, or a Dual, is identified by its tensor. */
 export function nodeName(trace: Trace, id: Maybe): string {
   if (id === null) return "None";
   const { name, variable } = trace.nodes[id] ?? { name: "node" };
-  return variable === undefined ? `${name} #${id}` : `AccumulateGrad(${tensorName(trace, variable)})`;
+  return variable === undefined ? `${name} #${id}` : `${name}(${tensorName(trace, variable)})`;
 }
 
 /** Texts as a list; of a long one the first, and how many more there are. */

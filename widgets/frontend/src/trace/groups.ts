@@ -1,4 +1,5 @@
 /** The boxes of the graph when some calls of modules are folded into one box each. No page, no positions. */
+import type { Scope } from "./events";
 import type { Maybe, Trace } from "./types";
 
 /** A node's id or, if negative, that of a folded scope. */
@@ -89,6 +90,14 @@ export function scopeTitle(trace: Trace, id: number): string {
 
 /** The letters of the title of a box. */
 const LONGEST = 30;
+
+/** The functions that transform functions. A scope of one has its name, and after it how many examples it runs. */
+const TRANSFORMS: ReadonlySet<string> = new Set(["grad", "jvp", "linearize", "vjp", "vmap"]);
+
+/** Whether a scope is a run of a function by a transform; minigrad_widgets/graph/frames.py has the same rule. */
+export function isTransform(scope: Scope | undefined): boolean {
+  return scope !== undefined && TRANSFORMS.has(scope.module) && scope.name?.split(" ")[0] === scope.module;
+}
 
 /** What stands on a folded call; minigrad_widgets/graph/folding.py has the same rule. */
 export function boxTitle(trace: Trace, id: number): string {

@@ -1,6 +1,6 @@
 /** What each kind of event says, made of minigrad/trace/sentences.py by `python -m tests.trace_page`. */
 export const SENTENCES: Readonly<Record<string, string>> = {
-  forward: "{op}([inputs|{inputs}]) [inplace|writes to|makes] {results}[node|; recorded as {node}|; no node is recorded][rebased|; {rebased}]",
+  forward: "{op}([inputs|{inputs}]) [inplace|writes to|makes] {results}[kept|; recorded as {node}][passed|; {node} passes the tangent on, and is not kept][node||; no node is recorded][rebased|; {rebased}]",
   save: "{node} saves {saved}",
   version: "{tensor} is changed in place: version {version}[value|, now {value}]",
   grad: "{tensor}.grad is now {grad}",
@@ -35,14 +35,14 @@ export const TERMS: Readonly<Record<string, string>> = {
   post_accumulate: "a post-accumulate-grad hook runs",
 };
 export const PARTS: Readonly<Record<string, readonly [readonly string[], string]>> = {
-  results: [["tensor", "base", "value"], "{tensor}[base| (a view of {base})][value| = {value}]"],
+  results: [["tensor", "base", "value", "tangent"], "{tensor}[base| (a view of {base})][value| = {value}][tangent|, moved by {tangent}]"],
   rebased: [["tensor", "before", "after"], "{tensor}.grad_fn was {before} and is {after} now"],
   saved: [["name", "tensor", "value"], "{name}[value| = {value}]"],
   roots: [["node", "output_nr", "value"], "{node} with {value}"],
 };
 export const NODES: readonly string[] = ["node", "to", "before", "after"];
 export const TENSORS: readonly string[] = ["tensor", "base", "inputs"];
-export const VALUES: readonly string[] = ["gradient", "sum", "grad", "value", "result"];
+export const VALUES: readonly string[] = ["gradient", "sum", "grad", "value", "result", "tangent"];
 /** How expressions are written, made of minigrad/trace/expression.py. */
 export const INFIX: Readonly<Record<string, readonly [symbol: string, level: number]>> = { or: ["|", 0], and: ["&", 0], lt: ["<", 1], le: ["≤", 1], gt: [">", 1], ge: ["≥", 1], eq: ["=", 1], ne: ["≠", 1], add: ["+", 2], sub: ["−", 2], mul: ["·", 3], div: ["/", 3], matmul: ["@", 3], remainder: ["%", 3], floor_divide: ["//", 3], pow: ["**", 5] };
 export const OPPOSITES: Readonly<Record<string, string>> = { le: "gt", lt: "ge", ge: "lt", gt: "le" };

@@ -65,6 +65,13 @@ export interface Run {
   told: string;
 }
 
+/** An edge along which a tangent goes forward, and the value of the tangent. */
+export interface Moved {
+  node: number;
+  index: number;
+  value: number;
+}
+
 /** A small program as one reads it: minigrad_widgets/graph/calculation.py says what each field means. */
 export interface CalculationBox {
   tensor: number;
@@ -137,6 +144,7 @@ export interface Trace {
   /** What minigrad_widgets/graph/derived.py finds. */
   links?: Tie[];
   runs?: Run[];
+  tangents?: Moved[];
   calculation?: Calculation;
   /** What each box did; without questions also which gradient came to it. The inspector adds it. */
   rows?: HandedRows;

@@ -1,0 +1,83 @@
+"""What the first picture of a lesson shows before anything is clicked: all of it, in the middle, nothing on another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.groups import has_browser, require
+
+pytestmark = pytest.mark.browser
+require("browser", has_browser(), "chromium or playwright is not installed")
+
+from playwright.sync_api import Page
+
+import minigrad as torch
+from minigrad.recorder import record
+from minigrad_widgets import Inspector
+from tests.browser.fixtures import Opened
+
+SIDES = """root => {
+  const frame = root.querySelector(".mg-stage").getBoundingClientRect();
+  const drawn = [...root.querySelectorAll(".mg-node:not([data-status=unknown]) .mg-box")];
+  const boxes = drawn.map(each => each.getBoundingClientRect());
+  const [left, right] = [Math.min(...boxes.map(b => b.left)), Math.max(...boxes.map(b => b.right))];
+  const below = Math.max(...boxes.map(b => b.bottom)) - frame.bottom;
+  return {off: (left + right) / 2 - (frame.left + frame.right) / 2, below};
+}"""
+
+
+def twice() -> None:
+    """Lesson 5: the node of the second round is not there yet."""
+    w = torch.tensor(2.0, requires_grad=True)
+    for _ in range(2):
+        loss = w * 3
+        loss.backward()
+
+
+def written() -> None:
+    """Lesson 18: five layers, links, and badges beside each other."""
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    buffer = torch.zeros(3)
+    buffer[1] = x[0] * x[2]
+    buffer.sum().backward()
+
+
+def chain() -> None:
+    """Lesson 15: five layers."""
+    w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    (torch.relu(torch.ones(3) * w) * 2.0).sum().backward()
+
+
+@pytest.mark.parametrize("program", [twice, written, chain])
+@pytest.mark.parametrize("width", [900, 1280])
+def test_the_whole_graph_is_seen_in_the_middle(page: Page, opened: Opened, program: Callable[[], None],
+                                               width: int) -> None:
+    with record() as trace:
+        program()
+    page.set_viewport_size({"width": width, "height": 800})
+    root = opened(Inspector(trace))
+    page.wait_for_timeout(500)
+    found = root.evaluate(SIDES)
+    assert abs(found["off"]) < 30 and found["below"] <= 0, found
+    assert root.evaluate("root => [...read.overlaps(root), ...read.small(root), ...read.faint(root)]") == []
+
+
+def test_an_edge_to_nothing_is_at_the_side_of_its_input(opened: Opened) -> None:
+    """`next_functions` of CopySlices is ((None, 0), (MulBackward0, 0)): what was there before comes first."""
+    with record() as trace:
+        written()
+    root = opened(Inspector(trace))
+    [node] = [at for at, each in enumerate(trace.to_dict()["nodes"]) if each["name"] == "CopySlices"]
+    nothing, edge = root.locator(".mg-stub-end").first, root.locator(f"[data-edge='{node}:1']")
+    left, right = nothing.bounding_box(), edge.bounding_box()
+    assert left and right and left["x"] < right["x"]
+
+
+def test_long_lines_of_the_source_are_wrapped(opened: Opened) -> None:
+    with record() as trace:
+        weight_of_the_first_layer = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], dtype=torch.float64, requires_grad=True)  # noqa: E501  # a long line is the test
+        weight_of_the_first_layer.sum().backward()
+    root = opened(Inspector(trace, parts=["source"]))
+    assert root.locator(".mg-code").evaluate("code => code.scrollWidth <= code.clientWidth")

@@ -1,0 +1,101 @@
+/** What a reader of a picture needs before any text: names where they belong, a legend, marks that agree. */
+import { describe, expect, it, vi } from "vitest";
+import { legend, heldBy } from "../src/graph/parts";
+import { tightened, tightness } from "../src/layout/columns";
+import { draw, outlook, type Stub } from "../src/layout/geometry";
+import { Groups } from "../src/trace/groups";
+import { render } from "../src/index";
+import { play } from "../src/player";
+import type { Layout, Trace } from "../src/trace/types";
+import { FakeModel, square } from "./fake";
+
+/** One node whose inputs lead to leaves, or nowhere. */
+function node(...next: (number | null)[]): Trace {
+  const trace = square();
+  const leaf = trace.nodes[1] as Trace["nodes"][number];
+  const edges = next.map((to): [number, number] | null => (to === null ? null : [to, 0]));
+  trace.nodes = [{ ...(trace.nodes[0] as Trace["nodes"][number]), next: edges, inputs: next.map(() => 0) }, leaf, leaf];
+  trace.layout = { nodes: { 0: [200, 40], 1: [100, 138], 2: [300, 138] }, size: [400, 200] };
+  return trace;
+}
+
+function stubs(trace: Trace): [key: string, side: Stub["side"], word: string][] {
+  return draw(new Groups(trace), trace.layout).stubs.map(({ key, side, word }) => [key, side, word]);
+}
+
+describe("an input that needs no gradient", () => {
+  it("is drawn at its place among the inputs, and has its name", () => {
+    expect(stubs(node(null, 1))).toEqual([["0:0", "left", "x: None"]]);
+    expect(stubs(node(1, null))).toEqual([["0:1", "right", "x: None"]]);
+    expect(stubs(node(1, null, 2))).toEqual([["0:1", "below", "None"]]);
+    const { wires, stubs: [first] } = draw(new Groups(node(null, 2)), node(null, 2).layout);
+    expect(first?.at[0]).toBeLessThan(wires[0]?.points[0]?.[0] ?? 0);
+  });
+});
+
+describe("a graph in a low window", () => {
+  const layout: Layout = { nodes: { 0: [100, 40], 1: [100, 138], 2: [100, 236] }, size: [200, 300], edges: { "0:0": [[20, 138]] } };
+
+  it("has its layers closer to each other, if that is enough", () => {
+    expect([300, 260, 240].map((high) => tightness(layout, high))).toEqual([1, 0.79, 1]);
+    const low = tightened(layout, 0.79);
+    expect(low.size[1]).toBeLessThanOrEqual(260);
+    expect([low.nodes["0"], low.nodes["2"], low.edges?.["0:0"]]).toEqual([[100, 40], [100, 40 + 196 * 0.79], [[20, 40 + 98 * 0.79]]]);
+  });
+
+  it("knows what of it is drawn yet", () => {
+    const trace = node(1, 2);
+    const drawing = draw(new Groups(trace), trace.layout);
+    const { now, part } = outlook(drawing, null, (id) => id < 2);
+    expect(now?.right).toBeLessThan(part.right);
+    expect(outlook(drawing, null).now).toBeUndefined();
+  });
+});
+
+describe("the marks", () => {
+  it("count what is saved in memory, not the number of w * 3", () => {
+    const trace = square();
+    expect(heldBy(trace, 0)).toBe(2);
+    trace.nodes[0]!.saved = [["other", null, 0]];
+    expect(heldBy(trace, 0)).toBe(0);
+  });
+
+  it("are explained if they occur", () => {
+    const words = (trace: Trace): string[] => [...legend(trace).children].map((each) => each.textContent);
+    expect(words(square()).join()).toContain("■ saved");
+    expect(words(square()).join()).not.toContain("None");
+    expect(words(node(null, 1)).join()).toContain("None: no gradient");
+  });
+});
+
+describe("the keys of a page with several views", () => {
+  it("go to the one that was used last, else to the one most in view", () => {
+    vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener: () => undefined }));
+    const state = JSON.stringify({ trace: JSON.stringify(square()), lens: "backward", step: 0, selected: null, calls: [] });
+    document.body.innerHTML = ["one", "two"].map((name) => `<div data-minigrad="${name}"></div><script type="application/json" id="${name}">${state}</script>`).join("");
+    play(render);
+    const roots = [...document.querySelectorAll<HTMLElement>(".mg-root")];
+    expect(roots).toHaveLength(2);
+    const place = (at: number, top: number): void => {
+      roots[at]!.getBoundingClientRect = () => ({ top, bottom: top + 500 }) as DOMRect;
+    };
+    const press = (): (string | undefined)[] => {
+      (document.activeElement as HTMLElement).blur();
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }));
+      return roots.map((root) => root.dataset["position"]);
+    };
+    place(0, -400);
+    place(1, 120);
+    expect(press()).toEqual(["0", "1"]);
+    roots[0]!.dispatchEvent(new Event("pointerdown", { bubbles: true }));
+    expect(press()).toEqual(["1", "1"]);
+    place(0, -900);
+    expect(press()).toEqual(["1", "2"]);
+  });
+
+  it("have the names that are on the buttons", () => {
+    const place = document.createElement("div");
+    render({ model: new FakeModel({ trace: JSON.stringify(square()) }), el: place });
+    expect([".mg-back", ".mg-forward"].map((each) => place.querySelector(each)?.textContent)).toEqual(["← back", "next →"]);
+  });
+});
