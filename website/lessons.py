@@ -26,9 +26,7 @@ PROJECT = "/".join(REPOSITORY.split("/")[-2:])
 ASK_FOR_SHEETS = f"import sys\nsys.path.append({str(ROOT)!r})\nfrom website.sheets import show_sheets\nshow_sheets()"
 TO_BINDER = '<p class="needs-python">This needs Python: <a href="{launch}">solve it in Binder</a>.</p>'
 STILL_NOTE = "*If nothing runs where you read this"  # it stands above the still picture of a lesson
-RUN_AND_CLICK = re.compile(r"Run the next cell \(Shift\+Enter\),\s+click the picture")
-CLICK = "Click the picture below"  # what has been run needs no Shift+Enter
-ARROWS = re.compile(r"(press|with)\s+(?:←|→(?:(\s+and|\s+\(and\s+back\s+with)\s+←)?)")
+RUN_FIRST = re.compile(r"Run the next cell \(Shift\+Enter\),\s+(?:(?:then|and)\s+)?(press|click)")
 TO_HEADING = re.compile(r"(\]\([\w.]*#)(\S+)(\)(?=[.,\s]|$))", re.MULTILINE)  # a link to a heading as JupyterLab has it
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
@@ -63,19 +61,15 @@ def _run_lesson(path: Path) -> Notebook:
         if cell.pop("attachments", None):
             cell.source = cell.source.partition(STILL_NOTE)[0].rstrip()
         if cell.cell_type == "markdown":
-            cell.source = ARROWS.sub(or_tap, RUN_AND_CLICK.sub(CLICK, cell.source))
+            cell.source = already_run(cell.source)
             cell.source = TO_HEADING.sub(lambda link: link[1] + slugify(link[2]) + link[3], cell.source)
     notebook.cells.append(new_code_cell(ASK_FOR_SHEETS))
     return run(notebook, path.parent)
 
 
-def or_tap(keys: re.Match[str]) -> str:
-    """Say which keys to press and, in place of that on a telephone, which buttons to tap (static/site.css)."""
-    verb, back = keys.groups()
-    arrow = "◂" if keys[0].removeprefix(verb).strip() == "←" else "▸"
-    both = f"{back} ◂" if back else ""
-    taps = f"{verb.replace('press', 'tap')} {arrow}{both}{' under it' if verb == 'press' else ''}"
-    return f'<span class="keys">{keys[0]}</span><span class="taps">{taps}</span>'
+def already_run(text: str) -> str:
+    """Leave out where a text asks to run a cell: on the site, its picture stands there at once."""
+    return RUN_FIRST.sub(lambda ask: ask[1].capitalize(), text)
 
 
 def _with_mark(cell: Notebook) -> list[Notebook]:

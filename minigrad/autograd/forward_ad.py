@@ -156,8 +156,6 @@ def keep(table: dict[Any, Any], key: Any, owner: Any, value: Any) -> None:
     table[key] = weakref.ref(owner, lambda _: table.pop(key, None)), value
 
 
-BORN: dict[int, tuple[Any, int]] = {}  # when a level made a leaf, as a sequence number: by id, as in `of_tensors`
-
 STAND_INS: dict[int, Any] = {}  # the leaves by which nobody differentiates but a level for itself, as in `of_tensors`
 
 

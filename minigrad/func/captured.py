@@ -5,12 +5,13 @@ of it, detached ones too: what is written there would outlive the level, and tak
 """
 
 import functools
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from minigrad.autograd.forward_ad import BORN, STATE, Tangents, keep, tensors_in
+from minigrad.autograd.forward_ad import STATE, Tangents, keep, tensors_in
 from minigrad.backends.batched import CURRENT, IN_PLACE, INTO_ONE, NO_DRAWS, Level, batched_at, outside
 from minigrad.core import LOCAL, UNUSUAL, Node, Tensor
 from minigrad.func.levels import STACK, AllTransforms
@@ -38,13 +39,31 @@ OWN_NAME = {"fill", "index_put", "index_add", "index_fill", "scatter_add", "scat
 ALIASES: dict[int, tuple[Any, int]] = {}  # since when there has been what a detached tensor shares the memory of
 
 
+class Birth(weakref.ref[Any]):
+    """When a level made a leaf, as a sequence number. A class of its own, since every op of a level makes one."""
+
+    __slots__ = ("born", "key")
+    born: int
+    key: int  # the leaf's id
+
+
+BORN: dict[int, Birth] = {}  # by id, until the leaf is freed
+
+
+def forget(birth: Birth) -> None:
+    """Remove the entry of a leaf that was freed."""
+    BORN.pop(birth.key, None)
+
+
 def note_leaf(marked: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
     """What becomes of a new leaf, and inside of which level it was made: it may require grad later."""
     def note(leaf: Tensor) -> None:
         marked(leaf)
-        inside = (*STACK.levels[-1:], *CURRENT.inside[-1:])
-        if inside:
-            keep(BORN, id(leaf), leaf, max([each.born for each in inside]))
+        levels, inside = STACK.levels, CURRENT.inside
+        if levels or inside:
+            birth = BORN[id(leaf)] = Birth(leaf, forget)
+            birth.key = id(leaf)
+            birth.born = max(levels[-1].born if levels else -1, inside[-1].born if inside else -1)
 
     return note
 
@@ -55,8 +74,11 @@ UNUSUAL.on_new_leaf = note_leaf(UNUSUAL.on_new_leaf)
 def birth(tensor: Tensor) -> int | None:
     """When a tensor was made, as a sequence number, or when the level began in which it was; None: before all levels,
     or its base knows."""
-    node = tensor._current_grad_fn
-    return BORN.get(id(tensor), (None, None))[1] if node is None else node.sequence_nr
+    owner = BORN.get(id(tensor)) if tensor._current_grad_fn is None else tensor._current_grad_fn
+    if owner is None:
+        return None
+    born: int = owner.born if isinstance(owner, Birth) else owner.sequence_nr
+    return born
 
 
 def since(tensor: Tensor) -> int:
@@ -68,7 +90,9 @@ def since(tensor: Tensor) -> int:
     owner = tensor if target is None else target
     if isinstance(owner, Node):
         return owner.sequence_nr
-    return ALIASES[id(owner)][1] if id(owner) in ALIASES else BORN.get(id(owner), (None, -1))[1]
+    if id(owner) in ALIASES:
+        return ALIASES[id(owner)][1]
+    return BORN[id(owner)].born if id(owner) in BORN else -1
 
 
 def born_with(alias: Tensor, source: Tensor) -> None:

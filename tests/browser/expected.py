@@ -26,9 +26,20 @@ def drawn(trace: Trace, lens: str, step: int) -> Drawn:
     queue = [] if lens == "forward" else [Names(data).node(node) for node in frame["ready"][:SHOWN]]
     return {"lens": lens, "step": str(step), "lit": "".join(lit), "ready": " ".join(map(str, frame["ready"])),
             "gradient": "" if frame["gradient"] is None else str(frame["gradient"]), "marked": lit, "current": lit,
-            "text": f"step {step} of {trace.steps(lens)[-1]}: {describe(Names(data), data['events'][step])}",
+            "text": f"{counted(trace, lens, step)}: {describe(Names(data), data['events'][step])}",
             "queue": queue, "bytes": held(trace, frame["bytes"] or [0, 0, 0, 0]),
             **place, **nodes(trace, frame), **edges(trace, frame)}
+
+
+def counted(trace: Trace, lens: str, step: int) -> str:
+    """Which step it is, and of how many; in the forward pass, whose steps are not all operations, which of these."""
+    steps = trace.steps(lens)
+    if lens != "forward":
+        return f"step {step} of {steps[-1]}"
+    ran = [each for each in steps if trace.events[each]["kind"] == "forward"]
+    now = sum(each <= step for each in ran)
+    operation = f", operation {now} of {len(ran)}" if now and len(ran) < len(steps) else ""
+    return f"step {steps.index(step) + 1} of {len(steps)}{operation}"
 
 
 def nodes(trace: Trace, frame: Any) -> Drawn:

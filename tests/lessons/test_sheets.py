@@ -18,7 +18,7 @@ from minigrad_lessons.forms import Misfit, form_of, misfit, read
 from minigrad_lessons.values import show
 from tests.lessons.answers import KEYS
 from tests.lessons.play import lesson, need
-from website.lessons import CLICK, RUN_AND_CLICK
+from website.lessons import already_run
 from website.sheets import SAID, digest, predict_sheet, recall_sheet, reveal_sheet
 
 predicting = importlib.import_module("minigrad_lessons.predict")  # the package has the function under that name
@@ -109,7 +109,7 @@ def test_no_sheet_has_an_answer_as_text() -> None:
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_on_the_site_no_lesson_asks_to_run_what_has_run(name: str) -> None:
     """The site replaces one wording; a lesson with another would ask to run a cell where a picture is in its place."""
-    texts = [RUN_AND_CLICK.sub(CLICK, cell.source) for cell in lesson(name).cells if cell.cell_type == "markdown"]
+    texts = [already_run(cell.source) for cell in lesson(name).cells if cell.cell_type == "markdown"]
     assert [text for text in texts if "(Shift+Enter)" in text] == []
 
 

@@ -21,6 +21,7 @@ from minigrad.backends.registry import backend_of, device_like, on_host
 from minigrad.core import Node, Tensor, plain, record1, record_n
 from minigrad.ops._dispatch import Scaled, check_kind, op, refuse, same_device, underived
 from minigrad.ops._dispatch.arg_parser import parses_arguments
+from minigrad.ops._dispatch.type_promotion import input_metadata_of
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.nn.loss import REDUCTIONS, Flag, checked
 from minigrad.ops.nn.softmax import log_softmax
@@ -60,7 +61,8 @@ class Kept(Node):
 
     @staticmethod
     def forward(a: Tensor, factor: Any, keep: Any) -> Tensor:
-        return record1(Kept, Kept.values(a.array, factor, keep), a, (), (factor, keep))
+        y = Kept.values(a.array, factor, keep)
+        return record1(Kept, y, a, (), (factor, keep), input_metadata_of(y.shape, y.dtype, a.array))
 
     def backward(self, xp: Any, g: Any, factor: Any, keep: Any) -> Any:
         return xp.apply(Kept, g, factor, keep)

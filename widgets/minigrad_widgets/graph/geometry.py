@@ -88,7 +88,7 @@ def labels(data: Data, node: int) -> tuple[str, str]:
 
 def held_by(data: Data, node: int) -> int:
     """Return how many tensors a node saves; a plain number, such as the 3 of `w * 3`, is none."""
-    return sum(tensor is not None or bool(value is not None and data["values"][value]["shape"])
+    return sum(tensor is not None or value is None or bool(data["values"][value]["shape"])
                for _, tensor, value in data["nodes"][node]["saved"])
 
 

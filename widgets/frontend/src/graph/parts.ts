@@ -18,7 +18,7 @@ export function stub({ at: [x, y], side, word }: Stub): SVGGElement {
 
 /** How many tensors a node saves. A plain number, such as the 3 of `w * 3`, takes no memory of the recording's tensors and has no square. */
 export function heldBy({ nodes, values }: Trace, id: number): number {
-  return nodes[id]?.saved.filter(([, tensor, value]) => tensor !== null || (values[value ?? -1]?.shape.length ?? 0) > 0).length ?? 0;
+  return nodes[id]?.saved.filter(([, tensor, value]) => tensor !== null || value === null || values[value]?.shape.length !== 0).length ?? 0;
 }
 
 /** One small square per saved tensor, on the upper edge: full while held, empty once released. */
