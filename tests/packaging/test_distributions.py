@@ -42,7 +42,7 @@ def in_sdist(built: Path) -> set[str]:
 def test_the_wheel_is_small_and_pure(wheel: Path, in_wheel: dict[str, int]) -> None:
     print(f"wheel: {wheel.stat().st_size / 1000:.0f} kB, {len(in_wheel)} files")
     assert wheel.name.endswith("-py3-none-any.whl")
-    assert wheel.stat().st_size < 2_110_000  # lessons, distributions, vmap and the doctor took it over 2 MB
+    assert wheel.stat().st_size < 2_135_000  # lessons, distributions, vmap, tangents and the doctor took it over 2 MB
 
 
 def test_the_wheel_holds_the_front_ends_bundle(in_wheel: dict[str, int]) -> None:
