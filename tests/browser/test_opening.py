@@ -71,14 +71,15 @@ batch, labels = pytorch.randn(5, 4), pytorch.tensor([0, 1, 0, 1, 1])
 inspect(model, batch, target=labels, loss_fn=pytorch.nn.functional.cross_entropy)"""
 MODULES = """wide, many = pytorch.nn.Linear(16, 16), pytorch.randn(8, 16)
 inspect(wide, many, detail="modules")"""
+LAYERS = PYTORCH.replace("Linear(3, 2)", "Linear(3, 3), pytorch.nn.Tanh(), pytorch.nn.Linear(3, 2)")
 COMPILED = "inspect(pytorch.compile(model), batch)"
-CELLS = (IMPORTS, ISLANDS, ENCODER, MEETING, BY_HAND, PYTORCH, MODULES, COMPILED, BLOCKS, WIDE)
+CELLS = (IMPORTS, ISLANDS, ENCODER, MEETING, BY_HAND, PYTORCH, MODULES, COMPILED, BLOCKS, LAYERS, WIDE)
 
 
 @pytest.fixture(scope="module")
 def notebook(pages: BrowserContext, server: Lab) -> Iterator[Page]:
-    """A notebook of these programs, run: nine inspectors and the card of `reveal`."""
-    with ran(pages, server, NAME, *CELLS, widgets=10) as page:
+    """A notebook of these programs, run: ten inspectors and the card of `reveal`."""
+    with ran(pages, server, NAME, *CELLS, widgets=11) as page:
         yield page
 
 
@@ -136,7 +137,7 @@ def test_of_several_graphs_the_one_that_the_step_is_about_is_in_view(seen: Page,
     assert axe(seen, at(seen, root)) == []
 
 
-@pytest.mark.parametrize(("program", "least"), [(BLOCKS, 8), (PYTORCH, 6), (WIDE, 6)], ids=["map", "model", "ops"])
+@pytest.mark.parametrize(("program", "least"), [(BLOCKS, 8), (LAYERS, 6), (WIDE, 6)], ids=["map", "model", "ops"])
 def test_a_drawing_fills_its_cell_and_is_whole(seen: Page, program: str, least: int) -> None:
     """A model opens at 8 to 30 boxes, or at all that it has; what fits beside its window's edges is not cut."""
     root = shown(seen, program)

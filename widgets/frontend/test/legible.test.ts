@@ -75,8 +75,8 @@ describe("a map that is drawn small", () => {
   });
 
   it("shortens paths, and nothing that has room", () => {
-    const titles = ["transformer.ln_f", "encoder.stages.2", "join.2", "MaxPool2DWithIndicesBackward0", "h.0 … h.11 ×12"];
-    expect(titles.map(briefly)).toEqual(["t.ln_f", "e.stages.2", "join.2", "MaxPool2DWithIndices", "h.0 … h.11 ×12"]);
+    const titles = ["transformer.ln_f", "encoder.stages.2", "join.2", "MaxPool2DWithIndicesBackward0", "h.0 … h.11 ×12", "layers.1 … layers.11 ×11"];
+    expect(titles.map(briefly)).toEqual(["t.ln_f", "e.stages.2", "join.2", "MaxPool2DWithIndices", "h.0 … h.11 ×12", "l.1 … l.11 ×11"]);
   });
 });
 

@@ -91,14 +91,16 @@ const marksOf = (groups: Groups, id: BoxId): number => 11 * Math.min(4, groups.t
 /** The width of a letter of a title, as a part of its height, and the largest letters of a map that is drawn small. */
 export const BOLD = 0.66;
 const LETTERS = 19;
-/** A path of so many letters is not shortened. */
-const SHORT = 12;
+/** A path of so many letters is not shortened, nor the title of a row of blocks. */
+const [SHORT, ROW] = [12, 18];
 
 /** What stands on a box where there is little room: no `Backward0`, and of a long path the first letters and the last name. */
 export function briefly(title: string): string {
   const name = title.replace(/Backward\d+$/, "");
-  const last = name.slice(name.lastIndexOf(".") + 1);
-  return name.includes(" ") ? name : shortened(name, Math.max(SHORT, last.length + 2 * (name.split(".").length - 1)));
+  const words = name.split(" ");
+  const least = (path: string): number => path.slice(path.lastIndexOf(".") + 1).length + 2 * (path.split(".").length - 1);
+  if (words.length > 1) return name.length <= ROW ? name : words.map((each) => shortened(each, least(each))).join(" ");
+  return shortened(name, Math.max(SHORT, least(name)));
 }
 
 /** The width that holds this, in letters that are legible where a map is drawn small. */
