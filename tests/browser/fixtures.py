@@ -32,6 +32,18 @@ AXE = Path(__file__).parents[2] / "widgets" / "frontend" / "node_modules" / "axe
 
 RUN = "at => axe.run(document.querySelectorAll('.mg-root')[at], {resultTypes: ['violations']})"
 
+# The boxes that do not lie in the frame of the map, and the texts on it of less than 11 pixels.
+CUT = """root => {
+  const frame = root.querySelector('.mg-svg').getBoundingClientRect();
+  return [...root.querySelectorAll('.mg-node .mg-box')].filter(box => {
+    const { left, right, top, bottom } = box.getBoundingClientRect();
+    return left < frame.left || right > frame.right || top < frame.top || bottom > frame.bottom;
+  }).length;
+}"""
+SMALL = """root => [...root.querySelectorAll('.mg-node text')]
+  .filter(text => text.textContent && text.checkVisibility())
+  .map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a).filter(size => size < 10.95)"""
+
 WINDOWS = [(1280, 800), (1600, 1000)]
 THEMES = [("JupyterLab Light", "true"), ("JupyterLab Dark", "false")]
 
@@ -163,6 +175,12 @@ def axe() -> Axe:
         return [(each["id"], [node["html"][:160] for node in each["nodes"]][:3]) for each in found]
 
     return find
+
+
+def whole(root: Locator) -> None:
+    """All boxes are in sight, and all texts on them are legible."""
+    assert root.evaluate(CUT) == 0
+    assert root.evaluate(SMALL) == []
 
 
 def keep(page: Page | Locator, name: str) -> None:

@@ -21,7 +21,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 from minigrad_widgets.pictures.sketch import STRIP, with_note
 from minigrad_widgets.widget.base import STILL
 from tests.browser.book import await_widgets, turn
-from tests.browser.fixtures import Axe, keep, ran
+from tests.browser.fixtures import Axe, keep, ran, whole
 from tests.browser.jupyter import PATIENCE, Lab, await_idle, open_notebook, run_all, saved
 
 NAME = "opening.ipynb"
@@ -42,6 +42,14 @@ ENCODER = """torch.manual_seed(0)
 layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
 encoder = torch.nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
 inspect(encoder, torch.randn(1, 3, 8), loss_fn=lambda output: output.square().mean())"""
+BLOCKS = ENCODER.replace("6,", "12,")
+WIDE = """with record() as wide:
+    a = torch.tensor(0.5, requires_grad=True)
+    b = a * a
+    c, d = b * 3, b.exp()
+    f = c * d + b
+    f.backward()
+Inspector(wide, lens="traversal")"""
 MEETING = """net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh())
 for p in net.parameters():
     p.data.fill_(0.5)
@@ -63,14 +71,15 @@ batch, labels = pytorch.randn(5, 4), pytorch.tensor([0, 1, 0, 1, 1])
 inspect(model, batch, target=labels, loss_fn=pytorch.nn.functional.cross_entropy)"""
 MODULES = """wide, many = pytorch.nn.Linear(16, 16), pytorch.randn(8, 16)
 inspect(wide, many, detail="modules")"""
+LAYERS = PYTORCH.replace("Linear(3, 2)", "Linear(3, 3), pytorch.nn.Tanh(), pytorch.nn.Linear(3, 2)")
 COMPILED = "inspect(pytorch.compile(model), batch)"
-CELLS = (IMPORTS, ISLANDS, ENCODER, MEETING, BY_HAND, PYTORCH, MODULES, COMPILED)
+CELLS = (IMPORTS, ISLANDS, ENCODER, MEETING, BY_HAND, PYTORCH, MODULES, COMPILED, BLOCKS, LAYERS, WIDE)
 
 
 @pytest.fixture(scope="module")
 def notebook(pages: BrowserContext, server: Lab) -> Iterator[Page]:
-    """A notebook of these programs, run: seven inspectors and the card of `reveal`."""
-    with ran(pages, server, NAME, *CELLS, widgets=8) as page:
+    """A notebook of these programs, run: ten inspectors and the card of `reveal`."""
+    with ran(pages, server, NAME, *CELLS, widgets=11) as page:
         yield page
 
 
@@ -126,6 +135,23 @@ def test_of_several_graphs_the_one_that_the_step_is_about_is_in_view(seen: Page,
         assert lit.count() == 0 or all(apart(lit.first, each) for each in over)
     assert found > 4
     assert axe(seen, at(seen, root)) == []
+
+
+@pytest.mark.parametrize(("program", "least"), [(BLOCKS, 8), (LAYERS, 6), (WIDE, 6)], ids=["map", "model", "ops"])
+def test_a_drawing_fills_its_cell_and_is_whole(seen: Page, program: str, least: int) -> None:
+    """A model opens at 8 to 30 boxes, or at all that it has; what fits beside its window's edges is not cut."""
+    root = shown(seen, program)
+    seen.wait_for_timeout(400)  # the panes take their size
+    assert least <= root.locator(".mg-node .mg-box").count() <= 30
+    whole(root)
+    assert root.evaluate("root => root.offsetWidth / root.closest('.jp-OutputArea-output').clientWidth") > 0.95
+    wide, high = root.locator(".mg-nodes").evaluate("""nodes => {
+      const [all, frame] = [nodes, nodes.closest('.mg-svg')].map(part => part.getBoundingClientRect());
+      return [all.width / frame.width, all.height / frame.height];
+    }""")
+    assert max(wide, high) > 0.6
+    words = root.locator(".mg-overview dd, .mg-colour select")
+    assert words.evaluate_all("words => words.filter(each => each.scrollWidth > each.clientWidth + 1).length") == 0
 
 
 def test_an_encoder_shows_its_layers(seen: Page, axe: Axe) -> None:

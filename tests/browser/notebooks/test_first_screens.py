@@ -14,21 +14,10 @@ require("torch", has_torch(), "PyTorch 2.13 is not installed")
 from playwright.sync_api import Locator, Page, expect
 
 from minigrad_widgets import inspect
-from tests.browser.fixtures import Opened, keep
+from tests.browser.fixtures import Opened, keep, whole
 from tests.comparison.models import MODELS
 
 SIZES = [(800, 900), (1280, 800), (1440, 900), (2560, 1440)]
-# The boxes that do not lie in the frame of the map, and the texts on it of less than 11 pixels.
-CUT = """root => {
-  const frame = root.querySelector('.mg-svg').getBoundingClientRect();
-  return [...root.querySelectorAll('.mg-node .mg-box')].filter(box => {
-    const { left, right, top, bottom } = box.getBoundingClientRect();
-    return left < frame.left || right > frame.right || top < frame.top || bottom > frame.bottom;
-  }).length;
-}"""
-SMALL = """root => [...root.querySelectorAll('.mg-node text')]
-  .filter(text => text.textContent && text.checkVisibility())
-  .map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a).filter(size => size < 10.95)"""
 # The lines beside the map that are wider than their pane.
 LONG = """root => [...root.querySelectorAll('.mg-code .mg-line')]
   .filter(line => line.getBoundingClientRect().right > line.parentElement.getBoundingClientRect().right + 1).length"""
@@ -50,12 +39,6 @@ def answers(root: Locator) -> None:
     assert root.locator(".mg-levels [aria-pressed=true]").count() == 1
     assert root.locator(".mg-slider").input_value() == root.locator(".mg-counter").inner_text().split(" / ")[0]
     assert root.evaluate(LONG) == 0
-
-
-def whole(root: Locator) -> None:
-    """All boxes are in sight, and all texts on them are legible."""
-    assert root.evaluate(CUT) == 0
-    assert root.evaluate(SMALL) == []
 
 
 @pytest.mark.parametrize("model", ["mlp", "unet", "lstm"])

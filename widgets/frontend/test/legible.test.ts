@@ -1,8 +1,8 @@
 /** What a reader of a picture needs before any text: names where they belong, a legend, marks that agree. */
 import { describe, expect, it, vi } from "vitest";
 import { legend, heldBy } from "../src/graph/parts";
-import { tightened, tightness } from "../src/layout/columns";
-import { draw, outlook, type Stub } from "../src/layout/geometry";
+import { fitting, inColumns, tightened, tightness } from "../src/layout/columns";
+import { briefly, draw, outlook, type Stub } from "../src/layout/geometry";
 import { Groups } from "../src/trace/groups";
 import { render } from "../src/index";
 import { play } from "../src/player";
@@ -49,6 +49,34 @@ describe("a graph in a low window", () => {
     const { now, part } = outlook(drawing, null, (id) => id < 2);
     expect(now?.right).toBeLessThan(part.right);
     expect(outlook(drawing, null).now).toBeUndefined();
+  });
+});
+
+describe("a map that is drawn small", () => {
+  /** Six calls of modules in a row. */
+  const trace = square();
+  trace.scopes = ["loss", "transformer.ln_f", "h.0 … h.11 ×12", "transformer.drop", "transformer.wte", "encoder.stages.2"].map((name, at) => ({ name, module: "Block", module_number: at, parent: null, call: 0 }) as unknown as NonNullable<Trace["scopes"]>[number]);
+  trace.nodes = trace.scopes.map((_, at) => ({ ...(trace.nodes[0] as Trace["nodes"][number]), scope: at, next: at < 5 ? [[at + 1, 0]] : [] }) as Trace["nodes"][number]);
+  const groups = new Groups(trace, new Set(trace.scopes.keys()));
+  const layout: Layout = { nodes: Object.fromEntries(trace.scopes.map((_, at) => [-1 - at, [150, 40 + 98 * at]])), size: [300, 600] };
+
+  it("has narrow boxes with short titles, and is larger for it", () => {
+    expect(fitting(layout, groups, [900, 700])).toEqual([1, ""]);
+    const room = [260, 150] as const;
+    const columns = fitting(layout, groups, room);
+    expect(columns[1]).toBe("narrow");
+    const scale = (kind: "centred" | "narrow"): number => Math.max(...[2, 3, 4, 5, 6].map((count) => {
+      const [wide, high] = inColumns(layout, groups, [count, kind]).size;
+      return Math.min(room[0] / wide, room[1] / high);
+    }));
+    expect(scale("narrow")).toBeGreaterThan(1.05 * scale("centred"));
+    const { boxes } = draw(groups, inColumns(layout, groups, columns));
+    for (const { title, width } of boxes.values()) expect(width - 44).toBeGreaterThan(briefly(title).length * 0.66 * 19);
+  });
+
+  it("shortens paths, and nothing that has room", () => {
+    const titles = ["transformer.ln_f", "encoder.stages.2", "join.2", "MaxPool2DWithIndicesBackward0", "h.0 … h.11 ×12", "layers.1 … layers.11 ×11"];
+    expect(titles.map(briefly)).toEqual(["t.ln_f", "e.stages.2", "join.2", "MaxPool2DWithIndices", "h.0 … h.11 ×12", "l.1 … l.11 ×11"]);
   });
 });
 

@@ -5,7 +5,7 @@ import { arrange } from "../layout/arrange";
 import { Annotations, frameParts, paintBadge, Lights, coveredBy, fits, heldBy, legend, savedMarks, stub, zoomButtons, TrayParts, type Annotation } from "./parts";
 import { Finder, foldedAt, Levels, middleOf } from "./controls";
 import { fitting, inColumns, tightened, tightness, type Columns } from "../layout/columns";
-import { draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Outlook, type Point, type Wire } from "../layout/geometry";
+import { BOLD, briefly, draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Outlook, type Point, type Wire } from "../layout/geometry";
 import { gradientWidths, labelSpots, regionOf, type Spot } from "../layout/labels";
 import { chain, failureAt, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
 import { RAISED, STYLES, together, type NodeLook, type Scene } from "./look";
@@ -53,10 +53,8 @@ const [BESIDE, WIDE, NARROW] = [40, 8.2, 5.9];
 const BEHIND = 5;
 /** The largest letters for which there is room below a title. */
 const LARGEST = 17;
-/** The width of a letter of a title, as a part of its height. */
-const BOLD = 0.66;
-/** What the name of an op lacks on a map that is drawn small. */
-const TAIL = /Backward\d+$/;
+/** The letters of a title on a map that is drawn small have this size, or that at which they are legible. */
+const SMALLEST = 15;
 /** How far pending gradients extend beyond their box: the gap to the next one is a little wider. */
 const BEYOND = 50;
 
@@ -80,7 +78,7 @@ export class GraphPane {
   readonly #map: Minimap;
   groups: Groups;  // what stands in the graph now
   #drawing: Drawing;
-  #columns: Columns = [1, false];
+  #columns: Columns = [1, ""];
   /** How close to each other the layers are, as a share of their distance: a low window shows more of them. */
   #tight = 1;
   #brief = false;
@@ -172,8 +170,9 @@ export class GraphPane {
   #entitle(id: BoxId): void {
     const [parts, box] = [this.#nodes.get(id), this.#drawing.boxes.get(id)];
     if (!parts || !box) return;
-    const short = this.#brief ? box.title.replace(TAIL, "") : box.title;
-    const name = this.#letters > LARGEST ? middle(short, Math.floor((box.width - BESIDE) / (BOLD * this.#letters))) : short;
+    const most = this.#brief ? Math.floor((box.width - BESIDE) / (BOLD * Math.max(SMALLEST, this.#letters))) : Infinity;
+    const whole = this.#brief ? box.title.replace(/Backward\d+$/, "") : box.title;
+    const name = whole.length > most ? middle(briefly(whole), most) : whole;
     const kind = id < 0 ? (this.trace.scopes?.[scopeOf(id)]?.module ?? "") : "";
     const room = box.width - BESIDE;
     const fit = kind !== "" && !this.#brief && name.length * WIDE + kind.length * NARROW + 10 <= room;

@@ -5,7 +5,8 @@ import { mark, svg } from "../page/dom";
 const FAR = 0.42;
 const SMALLEST = 0.04;
 const LARGEST = 2.5;
-const SIDE = 28;
+/** What is free beside a drawing, and the least beside its boxes; its size has this margin around them. */
+const [SIDE, CLOSE, MARGIN] = [28, 8, 24];
 const SETTLED = 500; // milliseconds
 /**
  * How large a graph is drawn. One that would be smaller than `readable` is shown in part, at `comfortable`; `over` is
@@ -118,7 +119,7 @@ export class Viewport {
     const [[x, y], [left, top]] = pair;
     const [wide, high] = [this.outlook.size[0] * this.scale, this.outlook.size[1] * this.scale];
     const within = (at: number, least: number, most: number): number => Math.min(Math.max(at, Math.min(least, most)), Math.max(least, most));
-    const [side, over] = [this.#covered + SIDE, this.#reader.over];
+    const [side, over] = [this.#covered + this.#side, this.#reader.over];
     this.#x = within(left - x * this.scale, side, side + this.room[0] - wide);
     this.#y = within(top - y * this.scale, over, over + this.room[1] - high);
     this.#apply();
@@ -153,7 +154,14 @@ export class Viewport {
 
   /** The room for the drawing, in pixels. */
   get room(): Point {
-    return [this.#free - 2 * SIDE, this.#view[1] - this.#edges];
+    return [this.#free - 2 * this.#side, this.#view[1] - this.#edges];
+  }
+
+  /** What is free at each side; a graph whose boxes just fit gives its own margins, too, rather than cut a box. */
+  get #side(): number {
+    const wide = this.outlook.size[0];
+    const close = !this.isMap && !this.outlook.over && wide > this.#free - 2 * SIDE && wide - 2 * MARGIN <= this.#free - 2 * CLOSE;
+    return close ? CLOSE - MARGIN : SIDE;
   }
 
   /** The height that a pane needs to show all of a drawing at its own size, in pixels. */

@@ -1,5 +1,5 @@
 /** A map that is too high for its window is laid out in columns, like a newspaper; edges to the next one turn between them. */
-import { HEIGHT, LAYER, widthOf } from "./geometry";
+import { HEIGHT, LAYER, narrowOf, widthOf } from "./geometry";
 import type { BoxId, Groups } from "../trace/groups";
 import type { Layout } from "../trace/types";
 
@@ -10,19 +10,25 @@ const COLUMNS = 6;
 const TIGHT = 0.8;
 /** Between two columns, and between edges that turn there. */
 const [GUTTER, LANE, MARGIN] = [64, 9, 24];
+/** Between two boxes that stand side by side. */
+const BETWEEN = 24;
 
-/** How many columns, and whether their rows are centred: edges that pass rows then run beside the column. */
-export type Columns = readonly [count: number, centred: boolean];
+/** How many columns, and how their rows are: centred ones let edges pass beside the column, narrow ones hold short titles. */
+export type Columns = readonly [count: number, rows: "" | "centred" | "narrow"];
 
-/** The columns in which a map is drawn at its size or, if none does that, largest. */
+/** A map that is drawn smaller than this has no room for anything but titles. */
+const TITLES = 0.65;
+
+/** The columns in which a map is drawn at its size or, if none does that, largest; its boxes are narrow if it has titles only. */
 export function fitting(layout: Layout, groups: Groups, [wide, high]: readonly [number, number]): Columns {
-  let [best, largest]: [Columns, number] = [[1, false], 0];
+  let [best, largest]: [Columns, number] = [[1, ""], 0];
   if (groups.folded.size === 0 || groups.members.size > MOST || wide <= 0 || high <= 0) return best;
-  for (const centred of [false, true]) {
-    for (let count = centred ? 2 : 1; count <= COLUMNS && largest < 1; count++) {
-      const [width, height] = inColumns(layout, groups, [count, centred]).size;
+  for (const rows of ["", "centred", "narrow"] as const) {
+    if (rows === "narrow" && largest >= TITLES) break;
+    for (let count = rows === "" ? 1 : 2; count <= COLUMNS && largest < 1; count++) {
+      const [width, height] = inColumns(layout, groups, [count, rows]).size;
       const scale = Math.min(wide / width, high / height);
-      if (scale > largest * 1.05) [best, largest] = [[count, centred], scale];
+      if (scale > largest * 1.05) [best, largest] = [[count, rows], scale];
     }
   }
   return best;
@@ -55,12 +61,13 @@ export function tightened(layout: Layout, share: number): Layout {
 }
 
 /** The same layers, cut into so many columns of about equal height. */
-export function inColumns(layout: Layout, groups: Groups, [count, centred]: Columns): Layout {
-  const boxes = Object.entries(layout.nodes).map(([id, [x, y]]) => ({ id: Number(id), x, y, half: widthOf(groups, Number(id)) / 2 + 5 }));
+export function inColumns(layout: Layout, groups: Groups, [count, kind]: Columns): Layout {
+  const [centred, widthIn] = [kind !== "", kind === "narrow" ? narrowOf : widthOf];
+  const boxes = Object.entries(layout.nodes).map(([id, [x, y]]) => ({ id: Number(id), x, y, half: widthIn(groups, Number(id)) / 2 + 5 }));
   const rows = [...new Set(boxes.map(({ y }) => y))].sort((a, b) => a - b);
   const each = Math.ceil(rows.length / count);
   if (count < 2 || rows.length < 2) return layout;
-  if (centred) for (const row of rows) centre(boxes.filter(({ y }) => y === row));
+  if (centred) for (const row of rows) centre(boxes.filter(({ y }) => y === row), kind === "narrow");
   const column = (y: number): number => Math.floor(rows.findIndex((row) => y <= row + 1) / each);
   const place = new Map(boxes.map(({ id, y }) => [id, column(y)]));
   const turns = [...new Set([...turning(groups, place), ...(centred ? Object.keys(layout.edges ?? {}) : [])])];
@@ -80,11 +87,20 @@ export function inColumns(layout: Layout, groups: Groups, [count, centred]: Colu
   const nodes = Object.fromEntries(boxes.map(({ id, x, y }) => [id, moved([x, y], place.get(id) as number)]));
   const edges = Object.fromEntries(kept.map(([pair, points]) => [pair, points.map((point) => moved(point, place.get(ends(pair)[0]) as number))]));
   const bottom = Math.max(...Object.values(nodes).map(([, y]) => y)) + HEIGHT / 2 + MARGIN;
-  return { nodes, size: [right + MARGIN, bottom], edges, turns: turned(turns, nodes, groups, place) };
+  const lefts = new Map<number, number>();
+  for (const { id, half } of boxes) {
+    const at = place.get(id) as number;
+    lefts.set(at, Math.min(lefts.get(at) ?? Infinity, (nodes[id]?.[0] ?? 0) - half + 5));
+  }
+  return { nodes, size: [right + MARGIN, bottom], edges, turns: turned(turns, nodes, lefts, place), narrow: kind === "narrow" };
 }
 
-/** Moves the boxes of a row so that its middle is at 0. */
-function centre(row: { x: number; half: number }[]): void {
+/** Moves the boxes of a row so that its middle is at 0; if they are to be close, they stand side by side. */
+function centre(row: { x: number; half: number }[], close: boolean): void {
+  row.sort((a, b) => a.x - b.x).forEach((box, at) => {
+    const before = row[at - 1];
+    if (close && before) box.x = before.x + before.half + BETWEEN + box.half;
+  });
   const middle = (Math.min(...row.map(({ x, half }) => x - half)) + Math.max(...row.map(({ x, half }) => x + half))) / 2;
   for (const box of row) box.x -= middle;
 }
@@ -104,11 +120,7 @@ function turning(groups: Groups, place: ReadonlyMap<BoxId, number>): string[] {
 }
 
 /** For each of them the two points between which it runs up or down, at the left of the column to which it leads. */
-function turned(turns: readonly string[], nodes: Layout["nodes"], groups: Groups, place: ReadonlyMap<BoxId, number>): Record<string, [number, number][]> {
-  const lefts = new Map<number, number>();
-  for (const [id, at] of place) {
-    lefts.set(at, Math.min(lefts.get(at) ?? Infinity, (nodes[id]?.[0] ?? 0) - widthOf(groups, id) / 2));
-  }
+function turned(turns: readonly string[], nodes: Layout["nodes"], lefts: ReadonlyMap<number, number>, place: ReadonlyMap<BoxId, number>): Record<string, [number, number][]> {
   const used = new Map<number, number>();
   return Object.fromEntries(turns.map((pair) => {
     const [from, to] = ends(pair);

@@ -1,6 +1,7 @@
 /** The geometry of the drawing: sizes of boxes, ports on them, curves between them. Pure numbers, no page. */
 import { shape } from "../trace/format";
 import { boxTitle, failureAt, scopeOf, type BoxId, type Groups } from "../trace/groups";
+import { shortened } from "../trace/rows";
 import type { Layout, Maybe } from "../trace/types";
 
 export type Point = [x: number, y: number];
@@ -82,8 +83,30 @@ export function labels(groups: Groups, id: BoxId): [title: string, caption: stri
 export function widthOf(groups: Groups, id: BoxId): number {
   const [title, caption] = labels(groups, id);
   const [letter, word] = id < 0 ? [10.6, 44] : [9.2, 78];
-  const marks = 11 * Math.min(4, groups.trace.nodes[id]?.saved.length ?? 0) + 8;
-  return Math.max(id < 0 ? 176 : 132, Math.ceil(Math.max(title.length * letter + marks, caption.length * 6.6 + word)) + 44);
+  return Math.max(id < 0 ? 176 : 132, Math.ceil(Math.max(title.length * letter + marksOf(groups, id), caption.length * 6.6 + word)) + 44);
+}
+
+const marksOf = (groups: Groups, id: BoxId): number => 11 * Math.min(4, groups.trace.nodes[id]?.saved.length ?? 0) + 8;
+
+/** The width of a letter of a title, as a part of its height, and the largest letters of a map that is drawn small. */
+export const BOLD = 0.66;
+const LETTERS = 19;
+/** A path of so many letters is not shortened, nor the title of a row of blocks. */
+const [SHORT, ROW] = [12, 18];
+
+/** What stands on a box where there is little room: no `Backward0`, and of a long path the first letters and the last name. */
+export function briefly(title: string): string {
+  const name = title.replace(/Backward\d+$/, "");
+  const words = name.split(" ");
+  const least = (path: string): number => path.slice(path.lastIndexOf(".") + 1).length + 2 * (path.split(".").length - 1);
+  if (words.length > 1) return name.length <= ROW ? name : words.map((each) => shortened(each, least(each))).join(" ");
+  return shortened(name, Math.max(SHORT, least(name)));
+}
+
+/** The width that holds this, in letters that are legible where a map is drawn small. */
+export function narrowOf(groups: Groups, id: BoxId): number {
+  const title = briefly(labels(groups, id)[0]).length * BOLD * LETTERS;
+  return Math.max(110, Math.ceil(title + marksOf(groups, id)) + 44);
 }
 
 /** Positions if there are none: one column, in order. Python places nodes better. */
@@ -97,7 +120,7 @@ function placed(groups: Groups, layout: Layout | null): Drawing["boxes"] {
   for (const [key, [x, y]] of Object.entries(layout?.nodes ?? column(groups))) {
     const id = Number(key);
     const [title, caption] = labels(groups, id);
-    boxes.set(id, { x, y, width: widthOf(groups, id), title, caption });
+    boxes.set(id, { x, y, width: (layout?.narrow ? narrowOf : widthOf)(groups, id), title, caption });
   }
   return boxes;
 }

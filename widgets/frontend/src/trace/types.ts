@@ -39,6 +39,8 @@ export interface Layout {
   edges?: Record<string, [x: number, y: number][]>;
   /** By pair of boxes in two columns, the two points between which their edge runs up. */
   turns?: Record<string, [x: number, y: number][]>;
+  /** Whether boxes are as wide as their short titles. */
+  narrow?: boolean;
 }
 
 /** A link between nodes that is not an edge: from a view's to its base's, or from one to that which it took over from. */
