@@ -67,6 +67,7 @@ MASK = ("vmap: We do not support batching operators that can support dynamic sha
 DYNAMIC = ("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {}. "
            "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")
 NO_FALLBACK = "Batching rule not implemented for aten::{}. We could not generate a fallback."
+OF_NUMBERS = {ITEM: NO_FALLBACK.format("item"), CONTROL_FLOW: NO_FALLBACK.format("is_nonzero")}
 OUT = "Batching rule not implemented for aten::{}.{}; the fallback path doesn't work on out= or view ops."
 OUT_OVERLOADS = {"sum": "IntList_out", "max": "dim_max", "min": "dim_min", "sort": "values", "where": "self_out",
                  "pow": "Tensor_Scalar_out"}  # what PyTorch calls them; most others are called `out`

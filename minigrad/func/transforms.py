@@ -313,7 +313,9 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
 
 def apart(tangent: Tensor, primal: Tensor) -> Tensor:
     """A tangent that a write to its primal does not change, even if it was given as its own tangent."""
-    return tangent.clone() if overlap(tangent.array, primal.array) else tangent
+    if overlap(tangent.array, primal.array):
+        tangent = tangent.clone()
+    return tangent
 
 
 def check_tensors(values: list[Any], name: str) -> None:
