@@ -239,16 +239,16 @@ RESIZED = (
 def delivered(name: str, out: Any, args: Sequence[Any], compute: Callable[[], Any]) -> Any:
     """Write the result into the tensors of `out`, and return them.
 
-    Raises RuntimeError for random numbers inside of `vmap`; if an argument requires grad, the result cannot be
-    converted to the dtype of its tensor, or memory is shared in a way that would change what is read.
+    Raises RuntimeError for random numbers and batches inside of `vmap`; if an argument requires grad, the result cannot
+    be converted to the dtype of its tensor, or memory is shared in a way that would change what is read.
     """
-    refuse_out(name)
     outs = out if isinstance(out, (tuple, list)) else (out,)
     tensors = [v for each in args for v in (each if isinstance(each, (tuple, list)) else (each,))
                if isinstance(v, Tensor)]
     if LOCAL.recording and any(v._requires_grad for v in (*tensors, *outs)):
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
                            "one of the arguments requires grad.")
+    refuse_out(name, [each.array for each in (*tensors, *outs)])
     if UNUSUAL.tangents is not None:
         UNUSUAL.tangents.refuse_out(name, (*tensors, *outs))
     result = compute()
