@@ -230,7 +230,7 @@ class Size(tuple[Any, ...]):
 
     def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
         size = tuple.__new__(cls, sizes)
-        return size if all([type(n) is builtins.int for n in size]) else size_of_integers(size)
+        return size if all(type(n) is builtins.int for n in size) else size_of_integers(size)
 
     def numel(self) -> Any:
         """The number of elements of a tensor of this size."""

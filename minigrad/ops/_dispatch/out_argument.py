@@ -25,9 +25,9 @@ RESIZED = (
 )
 IN_OUTS_DTYPE = frozenset("cumprod cumsum eye full linspace logspace ones prod sum zeros".split())
 EXACT = frozenset((
-    "addbmm addmm addmv aminmax argmax argmin baddbmm bmm cross diag gather index_add isin linalg_cholesky linalg_cross "
-    "linalg_det linalg_inv linalg_solve linalg_vector_norm matmul max min mm msort mv norm renorm scatter scatter_add "
-    "softmax sort take_along_dim topk tril triu").split())
+    "addbmm addmm addmv aminmax argmax argmin baddbmm bmm cross diag gather index_add isin linalg_cholesky "
+    "linalg_cross linalg_det linalg_inv linalg_solve linalg_vector_norm matmul max min mm msort mv norm renorm scatter "
+    "scatter_add softmax sort take_along_dim topk tril triu").split())
 IN_C = {"Bool": "bool", "Byte": "unsigned char", "Char": "signed char", "Short": "short", "Int": "int",
         "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Float": "float", "Double": "double"}
 ONLY_BOOL = "{name} only supports bool tensor for result, got: {given}"
