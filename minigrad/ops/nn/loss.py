@@ -24,6 +24,7 @@ from minigrad.ops._dispatch import (
     broadcast_shape,
     check_cast,
     check_kind,
+    input_metadata_of,
     refuse,
     same_device,
     underived,
@@ -193,7 +194,8 @@ class BinaryCrossEntropyBackward(Node):
     @staticmethod
     def forward(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
         slope = BinaryCrossEntropyBackward.values(g.array, a.array, b.array)
-        return record_n(BinaryCrossEntropyBackward, slope, (g, a, b), (g, a, b))
+        return record_n(BinaryCrossEntropyBackward, slope, (g, a, b), (g, a, b), (),
+                        input_metadata_of(slope.shape, slope.dtype, g.array, a.array, b.array))
 
     def backward(self, xp: Any, gg: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
         spread, spaced = (1 - a) * a, (a + 1e-12) * (1 - a + 1e-12)
