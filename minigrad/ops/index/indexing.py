@@ -356,6 +356,8 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     try:
         if not isinstance(value, (Tensor, bool, int, float, complex)):
             raise TypeError(f"can't assign a {type_name(value)} to a {input.type()}")
+        if isinstance(value, int) and not -2**63 <= value < 2**63:
+            raise ValueError("Overflow when unpacking long long")
         if index is False:
             return
         parts, originals = parts_of(None if index is True else index, input.array.ndim)

@@ -19,7 +19,7 @@ from minigrad.backends.batched import in_all_examples
 from minigrad.backends.numpy import total
 from minigrad.backends.registry import backend_of, device_like, on_host
 from minigrad.core import Node, Tensor, plain, record1, record_n
-from minigrad.ops._dispatch import Scaled, check_kind, op, refuse, same_device, underived
+from minigrad.ops._dispatch import Scaled, backward_of, check_kind, op, refuse, same_device, underived
 from minigrad.ops._dispatch.arg_parser import parses_arguments
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.nn.loss import REDUCTIONS, Flag, checked
@@ -101,7 +101,8 @@ class NllLoss(Node):
     def backward(self, xp: Any, g: Any, a: Any, target: Any, weight: Any, share: Any, keep: Any, index: Any,
                  shape: tuple[int, ...], _: int) -> Any:
         part = xp.apply(Scaled, g, share)
-        return xp.apply(Place, part if keep is None else xp.masked(keep, part), index, shape)
+        part = xp.apply(Place, part if keep is None else xp.masked(keep, part), index, shape)
+        return xp.apply(backward_of(type(self)), part, a)
 
 
 class NllLoss2D(NllLoss, name="NllLoss2D"):
