@@ -38,7 +38,7 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave them out of each later search, for garbage or for traced tensors: three fifths of the time of tests/unit."""
+    """Leave them out of each later search, for garbage or for traced tensors: three fifths of the time of tests."""
     gc.freeze()
     gc.enable()
 
