@@ -158,6 +158,8 @@ class Reverse:
             made: Tensor = View.forward(tensor, tensor.array.shape)
             if not tensor._requires_grad:
                 keep(OWNERS, id(made), require_grad(made), self)
+            else:
+                made._extras.view.lasts = True
             self.inputs.append(made)
             self.sources.append(tensor)
             return made

@@ -93,10 +93,26 @@ GRADS = {
 @pytest.mark.parametrize("around", GRADS)
 @pytest.mark.parametrize("name", WRITES)
 def test_written_inputs(torch, name, around):
-    if (name, around) == ("detached", "of an outer graph"):
-        pytest.skip("what is written through `detach` inside of a `vmap` is not differentiated further: docs/func.md")
     ours, theirs = [outcome(lambda m: GRADS[around](m, func_of(m), lambda x: WRITES[name](m, x)), m)[0]
                     for m in (minigrad, torch)]
+    assert ours == theirs
+
+
+DEEP = {
+    "twice": lambda t, f: t.grad(lambda x: t.grad(f)(x).sum()),
+    "three times": lambda t, f: t.grad(lambda x: t.grad(lambda y: t.grad(f)(y).sum())(x).sum()),
+    "over a batch": lambda t, f: t.grad(lambda x: t.grad(lambda y: t.vmap(f)(y).sum())(x).sum()),
+    "in a batch": lambda t, f: t.vmap(t.grad(t.grad(f))),
+}
+
+
+@pytest.mark.parametrize("around", DEEP)
+@pytest.mark.parametrize("factor", [0, 2])
+def test_what_is_written_past_the_graph_is_no_part_of_a_derivative_outside(torch, factor, around):
+    def program(m):
+        return DEEP[around](func_of(m), lambda x: (x.detach().mul_(factor), (x ** 3).sum())[1])(vector(m))
+
+    ours, theirs = [outcome(program, m)[0] for m in (minigrad, torch)]
     assert ours == theirs
 
 
