@@ -22,7 +22,7 @@ from minigrad.autograd.graph import disable_saved_tensors_hooks
 from minigrad.backends.batched import overlap
 from minigrad.core import LOCAL, Tensor, edge_target
 from minigrad.core.engine import start_grads
-from minigrad.core.tensor import next_sequence_nr
+from minigrad.core.tensor import extras_of, next_sequence_nr
 from minigrad.func.levels import entered_on_stack, require_grad
 from minigrad.ops.factory import zeros_like
 from minigrad.ops.shape.views import View
@@ -159,7 +159,7 @@ class Reverse:
             if not tensor._requires_grad:
                 keep(OWNERS, id(made), require_grad(made), self)
             else:
-                made._extras.view.lasts = True
+                extras_of(made).view.lasts = True
             self.inputs.append(made)
             self.sources.append(tensor)
             return made
