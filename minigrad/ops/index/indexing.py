@@ -157,7 +157,7 @@ def as_array(part: Any) -> Any:
         array = np.asarray(part) if len(part) else np.zeros(0, np.int64)
         if array.dtype.kind == "U":
             raise TypeError("new(): invalid data type 'str'")
-        if isinstance(part[:1], list) and isinstance(part[0], np.uint8):
+        if isinstance(part, list) and part and isinstance(part[0], np.uint8):
             return as_array(array)
         return array if array.dtype.kind == "b" else array.astype(np.int64, copy=False)
     if not hasattr(part, "__index__"):
