@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         why = exception(item.nodeid)
         if why is not None:
             item.add_marker(pytest.mark.xfail(reason=why, strict=True))
+
+
+def pytest_collection() -> None:
+    """Search for no garbage while a million objects that stay are made."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Leave them out of each later search, for garbage or for traced tensors: three fifths of the time of tests."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="session")

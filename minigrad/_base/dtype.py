@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import builtins
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.optional import missing, optional
+from minigrad._base.type_name import type_name
 
 __all__ = ["Size", "bool", "double", "dtype", "float", "float16", "float32", "float64", "half", "int", "int16", "int32",
            "int64", "int8", "long", "short", "uint8"]
@@ -219,9 +221,16 @@ def promote_types(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
 
 
 class Size(tuple[Any, ...]):
-    """The shape of a tensor; prints as `torch.Size([2, 3])`. Its slices, sums and multiples are sizes too."""
+    """The shape of a tensor; prints as `torch.Size([2, 3])`. Its slices, sums and multiples are sizes too.
+
+    Raises TypeError for elements that are no integers.
+    """
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
+        size = tuple.__new__(cls, sizes)
+        return size if all(type(n) is builtins.int for n in size) else size_of_integers(size)
 
     def numel(self) -> Any:
         """The number of elements of a tensor of this size."""
@@ -253,7 +262,10 @@ class Size(tuple[Any, ...]):
 
 def size_of_integers(sizes: tuple[Any, ...]) -> Size:
     """A size that consists of integers. Raises TypeError for any other element."""
+    plain = []
     for i, each in enumerate(sizes):
-        if not hasattr(each, "__index__"):
-            raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(each).__name__}')")
-    return Size([builtins.int(each) for each in sizes])
+        try:
+            plain.append(operator.index(each))
+        except TypeError:
+            raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type_name(each)}')") from None
+    return tuple.__new__(Size, plain)

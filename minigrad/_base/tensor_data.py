@@ -40,7 +40,7 @@ class TensorData:
     @property
     def shape(self) -> Size:
         """The sizes of the dimensions."""
-        return Size(self.array.shape)
+        return tuple.__new__(Size, self.array.shape)  # without a look at each, which are integers
 
     @property
     def dtype(self) -> dtype:
@@ -76,10 +76,12 @@ class TensorData:
     def item(self) -> Any:
         """The value of a one-element tensor, as a Python number. Raises RuntimeError if the tensor has more than one
         element, or none."""
-        if self.array.size != 1:
-            raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
         note_read(self)
-        return self.array.item()
+        try:
+            return self.array.item()
+        except ValueError:  # NumPy's; a batch of `vmap` has an error of its own, whatever its size
+            message = f"a Tensor with {self.array.size} elements cannot be converted to Scalar"
+            raise RuntimeError(message) from None
 
     def tolist(self) -> Any:
         """The values as nested lists, or as a number for a 0-d tensor."""
@@ -97,12 +99,13 @@ class TensorData:
         return iter(self.unbind(0))  # type: ignore[attr-defined]  # an op, bound to Tensor by minigrad.ops
 
     def __bool__(self) -> bool:
-        if self.array.size > 1:
-            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         if self.array.size == 0:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         note_read(self)
-        return bool(self.array)
+        try:
+            return bool(self.array)
+        except ValueError:  # as in `item`
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous") from None
 
     def __index__(self) -> int:
         if self.array.size != 1 or self.array.dtype.kind not in "iub":

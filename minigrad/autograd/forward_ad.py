@@ -214,7 +214,7 @@ def carrying(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[..
         levels = STATE.levels
         if not levels:
             if not CARRYING.count:
-                CARRYING.leave()
+                CARRYING.unneeded()
             return forward(*args, **options)
         tensors = tensors_in(*args, *options.values())
         tangents = {id(each): tangent for each in tensors if (tangent := levels[-1].get(each)) is not None}
@@ -613,7 +613,7 @@ applied.innermost = True  # type: ignore[attr-defined]  # transforms decide firs
 
 
 class AllLevels:
-    """The levels that are on in the process: the first wraps all ops; the first op after the last unwraps them."""
+    """The levels that are on in the process: the first wraps all ops, which are unwrapped some ops after the last."""
 
     @classmethod
     def push(cls) -> Tangents:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -31,7 +31,7 @@ from minigrad.backends.registry import BACKEND_OF
 
 __all__ = ["BACKEND", "Batched", "Level", "NoRule", "batched_at", "beside", "by_example", "check_randomness",
            "copied_for", "for_examples", "in_all_examples", "in_batches", "in_memory", "innermost", "make_ready",
-           "outside", "overlap", "refuse_dynamic", "refuse_masks", "refuse_out", "view_at"]
+           "outside", "overlap", "refuse_batches", "refuse_dynamic", "refuse_masks", "refuse_out", "view_at"]
 
 ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
         "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere inside "
@@ -66,6 +66,12 @@ MASK = ("vmap: We do not support batching operators that can support dynamic sha
         "with a boolean mask.")
 DYNAMIC = ("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {}. "
            "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")
+NO_FALLBACK = "Batching rule not implemented for aten::{}. We could not generate a fallback."
+OF_NUMBERS = {ITEM: NO_FALLBACK.format("item"), CONTROL_FLOW: NO_FALLBACK.format("is_nonzero")}
+OUT = "Batching rule not implemented for aten::{}.{}; the fallback path doesn't work on out= or view ops."
+OUT_OVERLOADS = {"sum": "IntList_out", "max": "dim_max", "min": "dim_min", "sort": "values", "where": "self_out",
+                 "pow": "Tensor_Scalar_out"}  # what PyTorch calls them; most others are called `out`
+OF_LISTS = {"cat", "stack", "hstack", "vstack", "dstack"}
 count = itertools.count(1).__next__
 
 
@@ -308,6 +314,12 @@ def refuse_dynamic(array: Any, op: str) -> None:
         raise NoRule(DYNAMIC.format(f"aten::{op}"))
 
 
+def refuse_batches(message: str, *arrays: Any) -> None:
+    """Raise PyTorch's RuntimeError of this text if one of some arrays is a batch."""
+    if any(type(each) is Batched for each in arrays):
+        raise RuntimeError(message)
+
+
 def by_example(function: Callable[..., Any], *args: Any) -> Any:
     """A function of arrays that looks at their numbers: called for each example where one is a batch."""
     @functools.wraps(function)
@@ -472,10 +484,14 @@ def check_randomness(*parameters: Any, written: Any = None) -> None:
             raise RuntimeError(DIFFERENT_IN_ONE)
 
 
-def refuse_out(name: str) -> None:
-    """Raise PyTorch's RuntimeError for `out=` of a random op inside of `vmap`."""
-    if CURRENT.inside and name in RANDOM:
-        raise RuntimeError(NO_OUT)
+def refuse_out(name: str, arrays: Sequence[Any]) -> None:
+    """Raise PyTorch's RuntimeError for `out=` inside of `vmap`: of a random op, or where one of the arrays is a batch.
+    """
+    if CURRENT.inside:
+        if name in RANDOM:
+            raise RuntimeError(NO_OUT)
+        refuse_batches(NO_FALLBACK.format(f"{name}.out") if name in OF_LISTS else OUT.format(
+            name, OUT_OVERLOADS.get(name, "out")), *arrays)
 
 
 def for_examples(draw: Callable[..., Any], shape: Any, parameters: tuple[Any, ...]) -> Any:

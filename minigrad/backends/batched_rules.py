@@ -659,6 +659,8 @@ def stacked(results: list[Any], level: Level, name: str) -> Any:
         if any(each != first for each in results):
             raise NoRule(CONTROL_FLOW)
         return first
-    if any(np.shape(each) != np.shape(first) for each in results):
-        raise NoRule(DYNAMIC.format(f"aten::{name}"))
+    for i, each in enumerate(results):
+        if np.shape(each) != np.shape(first):
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(np.shape(first))} at entry "
+                               f"0 and {list(np.shape(each))} at entry {i}")
     return Batched(np.stack(results), level)

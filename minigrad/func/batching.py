@@ -7,8 +7,8 @@ over the examples: so each op gets it through a `Lift`, which is nothing but the
 made inside, even if it does not depend on the examples, keeps a gradient for each: an inner `grad` may ask for it.
 
 A wrapper around the ops, installed while a level is on, lifts. It also runs an op for each example if the op had to
-know a number (`NoRule`), with PyTorch's warning. The first op after the last level takes the wrapper off again, and
-from then on ops cost what they cost before.
+know a number (`NoRule`), with PyTorch's warning. A hundred ops after the last level it is taken off again, and from
+then on ops cost what they cost before.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def lifting(forward: Callable[..., Any], cls: type[Node] | None) -> Callable[...
     def call(*args: Any, **options: Any) -> Any:
         if not CURRENT.inside:
             if not LIFTING.count:
-                LIFTING.leave()
+                LIFTING.unneeded()
             return forward(*args, **options)
         if [each for each in tensors_in(*args, *options.values()) if each._requires_grad]:
             args = tuple([replaced(each, lifted) for each in args])

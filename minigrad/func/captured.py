@@ -13,9 +13,9 @@ import numpy as np
 
 from minigrad.autograd.forward_ad import STATE, Tangents, keep, tensors_in
 from minigrad.backends.batched import CURRENT, IN_PLACE, INTO_ONE, NO_DRAWS, Level, batched_at, outside
-from minigrad.core import LOCAL, UNUSUAL, Node, Tensor
+from minigrad.core import LOCAL, UNUSUAL, Node, Tensor, edge_target
 from minigrad.func.levels import STACK, AllTransforms
-from minigrad.history.inplace import LEAF
+from minigrad.history.inplace import LEAF, LEAF_VIEW
 from minigrad.ops._dispatch.overloads import packets
 from minigrad.trace.format import op_name
 
@@ -125,13 +125,26 @@ def refuse_write(tensor: Tensor, forward: Any, args: Any) -> None:
                 refuse_one_for_all(number, name, args)
         elif is_captured(tensor, level):
             raise RuntimeError(CAPTURED.format(name))
-        elif type(level) is not Tangents and LOCAL.recording and any(each is tensor for each in level.inputs):
-            raise RuntimeError(LEAF)
+        elif type(level) is not Tangents and LOCAL.recording:
+            refuse_input(tensor, level)
     if word_of(name) in BY_SHAPE | ARITHMETIC and not (tensor._requires_grad and tensor.is_leaf and LOCAL.recording):
         refuse_shape(tensor.array, [each.array for each in tensors_in(*args)])
 
 
 AllTransforms.refuse_write = staticmethod(refuse_write)
+
+
+def refuse_input(tensor: Tensor, level: Any) -> None:
+    """Raise PyTorch's RuntimeError for a write to what a level of reverse mode differentiates by, or, inside of `vmap`,
+    to a batch of it, or a view of one."""
+    if any(each is tensor for each in level.inputs):
+        raise RuntimeError(LEAF)
+    base = tensor if tensor._base is None else tensor._base
+    target: Any = base._current_grad_fn
+    while isinstance(target, Node) and target.op in ("Enter", "Lift"):
+        target = target.next[0]
+    if target is not base._current_grad_fn and any(edge_target(each) is target for each in level.inputs):
+        raise RuntimeError(LEAF if base is tensor else LEAF_VIEW)
 
 
 def refuse_captured(tensor: Tensor, name: str) -> None:
@@ -148,7 +161,7 @@ def refuse_one_for_all(number: int, name: str, args: Any) -> None:
     if level.randomness in NO_DRAWS and word in RANDOM:
         raise RuntimeError(NO_DRAWS[level.randomness])
     batches = [each for each in tensors_in(*args) if batched_at(each.array, level)]
-    if not batches or word in BY_SHAPE:
+    if not batches or word in BY_SHAPE or word in RANDOM:
         return
     if word in ARITHMETIC or (word == "masked_fill" and args[0] is batches[0]):
         raise RuntimeError(IN_PLACE)

@@ -19,9 +19,10 @@ from minigrad.autograd._api import run_backward
 from minigrad.autograd.forward_ad import STAND_INS, AllLevels, Tangents, checked, cut_loose, dual_of, keep
 from minigrad.autograd.grad_mode import inference_mode
 from minigrad.autograd.graph import disable_saved_tensors_hooks
+from minigrad.backends.batched import overlap
 from minigrad.core import LOCAL, Tensor, edge_target
 from minigrad.core.engine import start_grads
-from minigrad.core.tensor import next_sequence_nr
+from minigrad.core.tensor import extras_of, next_sequence_nr
 from minigrad.func.levels import entered_on_stack, require_grad
 from minigrad.ops.factory import zeros_like
 from minigrad.ops.shape.views import View
@@ -157,6 +158,8 @@ class Reverse:
             made: Tensor = View.forward(tensor, tensor.array.shape)
             if not tensor._requires_grad:
                 keep(OWNERS, id(made), require_grad(made), self)
+            else:
+                extras_of(made).view.lasts = True
             self.inputs.append(made)
             self.sources.append(tensor)
             return made
@@ -300,7 +303,7 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     try:
         moving = leaves(tangents)
         with entered_on_stack(level, "jvp"):
-            duals = mapped(lambda each: dual_of(level, each, checked(each, next(moving))), primals)
+            duals = mapped(lambda each: dual_of(level, each, apart(checked(each, next(moving)), each)), primals)
             level.inputs += leaves(duals)
             output, aux = with_aux(func(*duals), has_aux, JVP)
         outputs_of(output, JVP)
@@ -308,6 +311,13 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     finally:
         AllLevels.pop()
     return (output, pushed, aux) if has_aux else (output, pushed)
+
+
+def apart(tangent: Tensor, primal: Tensor) -> Tensor:
+    """A tangent that a write to its primal does not change, even if it was given as its own tangent."""
+    if overlap(tangent.array, primal.array):
+        tangent = tangent.clone()
+    return tangent
 
 
 def check_tensors(values: list[Any], name: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad._base.nested import leaves
-from minigrad.backends.batched import CONTROL_FLOW, ITEM, OF_PASSES, Level, NoRule, batched_at, in_batches, overlap
+from minigrad.backends.batched import OF_NUMBERS, OF_PASSES, Level, NoRule, batched_at, in_batches, overlap
 from minigrad.core import Tensor
 from minigrad.func.batching import Enter, Leave, entering, lifted
 from minigrad.func.transforms import refilled, structure
@@ -19,8 +19,6 @@ __all__ = ["of_passes", "vmap"]
 
 Function = Callable[..., Any]
 RANDOMNESS = ("error", "different", "same")
-NO_FALLBACK = "Batching rule not implemented for aten::{}. We could not generate a fallback."
-OF_NUMBERS = {ITEM: NO_FALLBACK.format("item"), CONTROL_FLOW: NO_FALLBACK.format("is_nonzero")}
 
 
 def vmap(func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,

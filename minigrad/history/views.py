@@ -44,7 +44,7 @@ HOW_MODE = (
 class View:
     """What a tensor that is a view knows about itself."""
 
-    __slots__ = ("base", "creation", "geometry", "grad_fn", "own", "version")
+    __slots__ = ("base", "creation", "geometry", "grad_fn", "lasts", "own", "version")
 
     def __init__(self, base: Any, grad_fn: Node | None, version: int, creation: str | None) -> None:
         self.base = base  # the tensor whose memory it shares, never itself a view
@@ -53,12 +53,13 @@ class View:
         self.creation = creation  # how it was made, where that forbids recorded in-place writes; else None
         self.geometry: Geometry | None = None  # which elements of the base it shows; None until needed
         self.own = False  # it requires grad itself, as a leaf, not only because its base does
+        self.lasts = False  # its node stays: a level differentiates by it, in which only unrecorded writes reach it
 
     def current_grad_fn(self, tensor: Any) -> Any:
         """Return the node of a view, a new one if its version has moved on. Raises RuntimeError for a view that was
         made in a way that forbids this (`creation`)."""
         version = tensor._version_counter.value
-        if self.version != version and (self.grad_fn is not None or self.base._requires_grad):
+        if self.version != version and not self.lasts and (self.grad_fn is not None or self.base._requires_grad):
             if self.creation is not None:
                 raise RuntimeError(refusal(tensor, self, "its base or another view of its base has been"))
             old, self.grad_fn = self.grad_fn, AsStrided(tensor, self.base)

@@ -24,6 +24,7 @@ from minigrad.history.inplace import in_place
 from minigrad.ops._dispatch import (
     OfInput,
     OfResult,
+    backward_of,
     broadcast_and_promote,
     floating,
     input_metadata_of,
@@ -331,7 +332,8 @@ class PreluKernel(Node):
                        input_metadata_of(x.shape, x.dtype, x, slope))
 
     def backward(self, xp: Any, g: Any, a: Any, w: Any) -> tuple[Any, Any]:
-        return xp.where(a > 0, g, g * w), xp.masked(~(a > 0), g * a)
+        op = backward_of(PreluKernel)
+        return xp.apply(op, xp.where(a > 0, g, g * w), a), xp.apply(op, xp.masked(~(a > 0), g * a), w)
 
 
 class RreluWithNoise(OfInput):

@@ -54,7 +54,13 @@ def nodes(trace: Trace, frame: Any) -> Drawn:
     return {"status": {str(node): known.get(node, "unknown") for node in every},
             "words": {str(node): words.get(node, "") for node in every},
             "piled": {str(node): f"Σ {amounts(trace, values)}" for node, values in frame["pending"].items() if values},
-            "saved": {str(node): frame["saved"].get(node, "none") for node in every if trace.nodes[node]["saved"]}}
+            "saved": {str(node): frame["saved"].get(node, "none") for node in every if squares(trace, node)}}
+
+
+def squares(trace: Trace, node: int) -> bool:
+    """Whether a node has a square for what it saved: not for plain numbers, as the 3 of `w * 3`."""
+    return any(tensor is not None or value is None or dict(trace.values[value])["shape"]
+               for _, tensor, value in trace.nodes[node]["saved"])
 
 
 def edges(trace: Trace, frame: Any) -> Drawn:

@@ -172,11 +172,11 @@ window.read = (() => {
   function faint(root, window = EVERYWHERE) {
     const roots = Array.isArray(root) ? root : [root];
     return reachable(() =>
-      roots.flatMap((each) => texts(each, window)).flatMap(({ element, words, left, top, right, bottom }) => {
+      roots.flatMap((each) => texts(each, window).map((text) => ({ ...text, from: each }))).flatMap(({ element, words, left, top, right, bottom, from }) => {
         const [x, y] = [(left + right) / 2, (top + bottom) / 2];
         if (x < window.left || x > window.right || y < window.top || y > window.bottom) return [];
         const under = stack(x, y);
-        if (!under.some((each) => each === element || each.contains(element))) return [];
+        if (!under.some((each) => from.contains(each) && each.contains(element))) return []; // a pane's edge cuts it off
         if (!under.includes(element) && paint(under[0]) !== null && !under[0].contains(element)) return [];
         const style = getComputedStyle(element);
         const ground = background(x, y, element);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,12 @@ from tests.groups import has_any_torch, has_torch, require
 settings.register_profile("minigrad", derandomize="MINIGRAD_EXAMPLES" not in os.environ, deadline=None,
                           max_examples=int(os.environ.get("MINIGRAD_EXAMPLES", "25")), database=None)
 settings.load_profile("minigrad")
+
+
+def bfloat16_by_onednn() -> bool:
+    """Whether oneDNN computes in bfloat16 here, as on processors with AVX-512 and as minigrad does: a convolution
+    rounds once. Elsewhere PyTorch's own rounds often, its LSTM has other nodes, and under autocast it raises."""
+    return not has_torch() or import_module("torch").ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import pytest
 
 import minigrad
 from tests.parity.compare import Input, arrays_of, copied, described, graph_of, numbers, outputs_of, weights_of
+from tests.parity.reference import bfloat16_by_onednn
 from tests.parity.tables import all_cases
 
 pytestmark = pytest.mark.torch
@@ -25,6 +26,9 @@ LEFT_OUT = {"matrix_exp": "PyTorch gives NaN"}
 # One rounding of what float32 gives: these are the same to the last bit.
 EXACT = ("add", "add alpha", "div", "exp", "mul", "neg", "sqrt", "sub", "abs", "square", "reciprocal",
          "sum", "sum dim", "matmul", "relu", "tanh", "sigmoid", "cat", "where", "expand", "reshape", "select")
+if not bfloat16_by_onednn():
+    ROUNDED_OFTEN.update({name: 4 for name in all_cases() if name.startswith("conv")})
+    LEFT_OUT["lstm"] = "PyTorch takes other ops on this processor"
 CASES = {name: case for name, case in all_cases().items() if name not in LEFT_OUT}
 
 

@@ -85,6 +85,7 @@ def test_a_frame_is_drawn_around_what_a_transform_runs(tmp_path: Path) -> None:
     (frame,) = frames(shown._data)
     assert frame.title == "vmap ×5 › grad" and frame.behind == 2
     assert "vmap ×5 › grad" in shown.to_svg()
+    assert "vmap ×5 › grad: a frame around what it runs" in shown.text
     trace.save(tmp_path / "trace.json")
     again = Inspector(Trace.load(tmp_path / "trace.json"), step=len(trace.events) - 1)
     assert again.to_svg() == shown.to_svg() and "vmap ×5" in again.to_html()

@@ -18,7 +18,7 @@ from minigrad.__future__ import get_overwrite_module_params_on_conversion, get_s
 from minigrad._base.hooks import RemovableHandle, add_hook
 from minigrad._base.warnings import warn
 from minigrad.autograd.grad_mode import no_grad
-from minigrad.core import LOCAL, Tensor
+from minigrad.core import LOCAL, Tensor, counter_of
 from minigrad.nn.modules._backward_hook import BackwardHook
 from minigrad.nn.parameter import Buffer, Parameter, Uninitialized
 from minigrad.ops._dispatch.torch_function import DisableTorchFunctionSubclass
@@ -211,14 +211,16 @@ def snapshot(module: Module) -> Callable[[], None]:
     dicts = [tensors for m in module.modules() for tensors in (m._parameters, m._buffers)]
     entries: list[tuple[dict[str, Any], dict[str, Any]]] = [(tensors, dict(tensors)) for tensors in dicts]
     with DisableTorchFunctionSubclass():  # parameters without a shape are copied too
-        copies = {t: t.detach().clone() for _, tensors in entries for t in tensors.values() if t is not None}
+        copies = {t: (t.detach().clone(), counter_of(t).value) for _, tensors in entries for t in tensors.values()
+                  if t is not None}
 
     def restore() -> None:
         for tensors, before in entries:
             tensors.update(before)
         with no_grad(), DisableTorchFunctionSubclass():
-            for tensor, copy in copies.items():
-                tensor.copy_(copy)
+            for tensor, (copy, version) in copies.items():
+                if counter_of(tensor).value != version:  # others may be such that refuse to be written to
+                    tensor.copy_(copy)
 
     return restore
 

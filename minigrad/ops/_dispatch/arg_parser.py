@@ -5,27 +5,24 @@ against PyTorch's signatures (signatures.py). If they match but were written dif
 number in place of a tensor), the function is called again with its own parameters. If they do not match, PyTorch's
 TypeError is raised. If they matched as they were, the op itself raised the error, and it propagates.
 
-Every function with `out` in PyTorch has it here, by one rule, which mirrors PyTorch's `resize_output`: autograd records
-nothing, and the tensor takes the result's shape but keeps its own dtype, to which the result must be convertible.
+Every function with `out` in PyTorch has it here, by the rule in out_argument.py.
 """
 
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
 
 from minigrad._base.contexts import SIGNALS, silently
-from minigrad._base.dtype import as_dtype, from_numpy_dtype
+from minigrad._base.dtype import from_numpy_dtype
 from minigrad._base.tensor_errors import check_tensor
-from minigrad._base.warnings import warn, warn_once
-from minigrad.backends.batched import refuse_out
+from minigrad._base.warnings import warn_once
 from minigrad.backends.registry import MultiDevice
-from minigrad.core import LOCAL, UNUSUAL, Tensor, counter_of, materialized
-from minigrad.core.saved import refuse_outside_inference_mode
-from minigrad.history.inplace import check_memory, check_written
+from minigrad.core import Tensor
 from minigrad.ops._dispatch.device_guard import guarded
+from minigrad.ops._dispatch.out_argument import delivered, dtype_of_out
 from minigrad.ops._dispatch.signatures import Signature, is_number, matched, printed_type, signatures_of
 from minigrad.ops._dispatch.torch_function import FUNCTIONS_IN_PYTHON, WITHOUT, Overriding, follow, overridable, to_ask
 from minigrad.ops._dispatch.type_promotion import as_operand
@@ -160,6 +157,7 @@ def parse_and_retry(error: Exception, function: Function, signature_of: Function
     positional, keywords = own_arguments(signature_of, signature, values, args[method:])
     positional[:0] = args[:method]
     if out is not None:
+        keywords |= dtype_of_out(name, out, values)
         return delivered(name, out, [*positional, *keywords.values()], lambda: function(*positional, **keywords))
     unchanged = len(positional) == len(args) and keywords.keys() == options.keys()
     if unchanged and all(map(operator.is_, positional, args)) and all(keywords[k] is options[k] for k in keywords):
@@ -226,51 +224,3 @@ def plain_values(signature: Signature, found: dict[str, Any]) -> dict[str, Any]:
         elif kind == "ScalarType" and value in PYTHONS:
             values[name] = PYTHONS[value]
     return values
-
-
-RESIZED = (
-    "An output with one or more elements was resized since it had shape {}, which does not match the required output "
-    "shape {}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they "
-    "have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
-    "t.resize_(0)."
-)
-
-
-def delivered(name: str, out: Any, args: Sequence[Any], compute: Callable[[], Any]) -> Any:
-    """Write the result into the tensors of `out`, and return them.
-
-    Raises RuntimeError for random numbers inside of `vmap`; if an argument requires grad, the result cannot be
-    converted to the dtype of its tensor, or memory is shared in a way that would change what is read.
-    """
-    refuse_out(name)
-    outs = out if isinstance(out, (tuple, list)) else (out,)
-    tensors = [v for each in args for v in (each if isinstance(each, (tuple, list)) else (each,))
-               if isinstance(v, Tensor)]
-    if LOCAL.recording and any(v._requires_grad for v in (*tensors, *outs)):
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
-                           "one of the arguments requires grad.")
-    if UNUSUAL.tangents is not None:
-        UNUSUAL.tangents.refuse_out(name, (*tensors, *outs))
-    result = compute()
-    results = result if isinstance(result, tuple) else (result,)
-    for target, value in zip(outs, results, strict=True):
-        write(target, value, tensors)
-    return type(result)(outs) if isinstance(result, tuple) else out
-
-
-def write(target: Tensor, value: Tensor, inputs: Sequence[Tensor]) -> None:
-    """Write one result into one tensor, which takes its shape."""
-    refuse_outside_inference_mode(target)
-    counter = counter_of(target)  # before anything is written: see track.py, NOTE 2
-    if target.array.shape != value.array.shape:
-        if target.array.size and inputs:  # factories, which have no tensor inputs, resize without a warning
-            warn(RESIZED.format(list(target.array.shape), list(value.array.shape)))
-        array = as_dtype(value.array, target.array.dtype)
-        check_written(array, value)
-        target.array = array
-    else:
-        array = materialized(target)
-        check_written(array, value)
-        check_memory(array, tuple(v for v in inputs if v is not target), constant=False)
-        array[...] = value.array
-    counter.value += 1

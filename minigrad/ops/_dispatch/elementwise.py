@@ -5,6 +5,7 @@ holds the derivative, `backward`. What the forward does with the function is wri
 by block (`in_blocks`), so that intermediate results stay in the processor's cache.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, Protocol
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from minigrad._base.dtype import HALVES, as_dtype, from_numpy_dtype
 from minigrad.backends.numpy import FLOAT32
-from minigrad.core import Node, NothingSaved, Tensor, record1, record2, record_n
+from minigrad.core import LOCAL, UNUSUAL, Node, NothingSaved, Tensor, record1, record2, record_n
 from minigrad.core.graph import MAX_SEQUENCE_NR
 from minigrad.ops._dispatch.registration import DIRECT_METHODS, METHODS, op
 from minigrad.ops._dispatch.type_promotion import (
@@ -24,9 +25,9 @@ from minigrad.ops._dispatch.type_promotion import (
 )
 
 __all__ = [
-    "BinaryFunction", "ByNumber", "Gate", "OfInput", "OfNumber", "OfOne", "OfResult", "OfTwo", "Scaled",
-    "UnaryFunction", "Underived", "binary_function", "binary_op", "check_kind", "needed_by_product", "refuse",
-    "unary_function", "unary_op", "underived", "widely", "widened",
+    "BackwardOf", "BinaryFunction", "ByNumber", "Gate", "OfInput", "OfNumber", "OfOne", "OfResult", "OfTwo", "Scaled",
+    "UnaryFunction", "Underived", "backward_of", "binary_function", "binary_op", "check_kind", "needed_by_product",
+    "refuse", "unary_function", "unary_op", "underived", "widely", "widened",
 ]
 
 BLOCK = 1 << 18  # bytes of each array
@@ -119,6 +120,32 @@ class Gate(Node):
 
     def backward(self, xp: Any, g: Any, a: Any, keep: Any, other: Any) -> tuple[Any, Any]:
         return xp.apply(Gate, g, a, keep, other), xp.zeros(g.shape, g)
+
+
+class BackwardOf(Node, number=None):
+    """A gradient that PyTorch computes by an op of `a` too: as there, it has an edge to `a`, along which zeros flow."""
+
+    @staticmethod
+    def values(g: Any, a: Any) -> Any:
+        """On arrays."""
+        return g
+
+    @classmethod
+    def forward(cls, g: Tensor, a: Tensor) -> Tensor:
+        if UNUSUAL.transforms is not None or UNUSUAL.tangents is not None or not (a._requires_grad and LOCAL.recording):
+            return g  # whose outer levels and tangent go on
+        return record2(cls, g.array, g, a, (), (a.array.shape,))
+
+    def backward(self, xp: Any, g: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+        return g, xp.zeros(shape, g)
+
+
+@functools.cache
+def backward_of(node: type[Node]) -> type[BackwardOf]:
+    """The op of the gradient of this node, which PyTorch calls `NllLossBackward`."""
+    class Op(BackwardOf, name=f"{node.op}Backward"):
+        __slots__ = ()
+    return Op
 
 
 class Scaled(Node):

@@ -114,24 +114,30 @@ OPS = OpWrappers()
 
 
 class Lingering:
-    """A wrapper that is put on by whoever needs it, and stays until an op runs that nobody needs it for.
+    """A wrapper that is put on by whoever needs it, and stays until some ops have run that nobody needs it for.
 
     Changing all classes takes as long as a dozen ops, and Python looks up what it knew of them anew: a tenth of the
-    time of a small Hessian. So a transform that is called again and again finds it in place.
+    time of a small Hessian. So a transform that is called again and again finds it in place, also if some ops run
+    between the calls.
     """
 
+    PATIENCE = 100  # ops
+
     def __init__(self, wrapper: Wrapper) -> None:
-        self.wrapper, self.count, self.lock = wrapper, 0, new_lock()
+        self.wrapper, self.count, self.idle, self.lock = wrapper, 0, 0, new_lock()
 
     def need(self, number: int) -> None:
         """Count who needs it: 1 more, or with -1 one less."""
         with self.lock:
             self.count += number
+            self.idle = 0
             if self.count:
                 OPS.wrap(self.wrapper, on=True)
 
-    def leave(self) -> None:
-        """Take it off, unless somebody needs it after all."""
-        with self.lock:
-            if not self.count:
-                OPS.wrap(self.wrapper, on=False)
+    def unneeded(self) -> None:
+        """Count an op that runs while nobody needs it; the last of so many takes it off."""
+        self.idle += 1
+        if self.idle >= self.PATIENCE:
+            with self.lock:
+                if not self.count:  # else somebody needs it after all
+                    OPS.wrap(self.wrapper, on=False)

@@ -24,7 +24,6 @@ __all__ = [
 ]
 
 FLOAT16, FLOAT32, INT64 = np.dtype("float16"), np.dtype("float32"), np.dtype("int64")
-NUMBERS = (float, int)
 RANKS = {"b": 0, "u": 1, "i": 1, "f": 2}
 NO_BOOL_MINUS = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
                  "mask, use the `~` or `logical_not()` operator instead.")
@@ -96,12 +95,13 @@ def promote_scalar(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]
     The number becomes NotImplemented if it is not one. A `factor` is not rounded to float16 (see `Wide`).
     """
     kind = x.dtype.kind
-    if kind == "f" and type(number) in NUMBERS:
+    if kind == "f" and (type(number) is float or type(number) is int and -2**63 <= number < 2**64):
         return x, Wide(number) if factor and x.dtype is FLOAT16 and wide(x, number) else number
-    if isinstance(number, np.generic):
-        return promote_scalar(x, number.item(), factor)
+    if isinstance(number, np.generic):  # to PyTorch, what is no integer is a float, NumPy's bools too
+        return promote_scalar(x, float(number) if type(number) is np.bool_ else number.item(), factor)
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return x, number if isinstance(number, bool) else NotImplemented
+    check_integer(number)
     if kind == "f":
         return x, number
     if isinstance(number, float):
@@ -109,6 +109,12 @@ def promote_scalar(x: Any, number: Any, factor: bool = False) -> tuple[Any, Any]
     if kind == "b":
         return in_dtype(x, INT64), number
     return x, as_dtype(np.array(number), x.dtype).item()  # a number that is too large wraps around: 300 is 44 as uint8
+
+
+def check_integer(number: Any) -> None:
+    """Raise PyTorch's error for an integer that has no place in 64 bits, with a sign or without."""
+    if isinstance(number, int) and not -2**63 <= number < 2**64:
+        raise OverflowError("can't convert negative int to unsigned" if number < 0 else "int too big to convert")
 
 
 def wide(x: Any, number: Any) -> bool:
@@ -165,6 +171,7 @@ def number_in(value: Any, dtype: Any) -> Any:
             if number.imag:
                 raise overflow(dtype)
             number = number.real
+    check_integer(number)
     if dtype.kind == "b":
         return np.bool_(number)
     low, high = LIMITS[dtype]

@@ -157,7 +157,7 @@ def as_array(part: Any) -> Any:
         array = np.asarray(part) if len(part) else np.zeros(0, np.int64)
         if array.dtype.kind == "U":
             raise TypeError("new(): invalid data type 'str'")
-        if isinstance(part[:1], list) and isinstance(part[0], np.uint8):
+        if isinstance(part, list) and part and isinstance(part[0], np.uint8):
             return as_array(array)
         return array if array.dtype.kind == "b" else array.astype(np.int64, copy=False)
     if not hasattr(part, "__index__"):
@@ -356,6 +356,8 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
     try:
         if not isinstance(value, (Tensor, bool, int, float, complex)):
             raise TypeError(f"can't assign a {type_name(value)} to a {input.type()}")
+        if isinstance(value, int) and not -2**63 <= value < 2**63:
+            raise ValueError("Overflow when unpacking long long")
         if index is False:
             return
         parts, originals = parts_of(None if index is True else index, input.array.ndim)

@@ -7,6 +7,7 @@ import numpy as np
 
 from minigrad._base.tensor_errors import IN_C
 from minigrad.backends import intp
+from minigrad.backends.batched import NO_FALLBACK, refuse_batches
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record_n, record_without_grad
 from minigrad.history.inplace import in_place
@@ -142,6 +143,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the non-zero elements, int64, one per row; `as_tuple`: a vector per dimension, as an index."""
     if as_tuple:
+        refuse_batches(NO_FALLBACK.format("nonzero_numpy"), input.array)
         return unbind(record_without_grad("nonzero", intp.argwhere(np.atleast_1d(input.array)), input), 1)
     return record_without_grad("nonzero", intp.argwhere(input.array), input)
 

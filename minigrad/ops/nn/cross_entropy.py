@@ -19,9 +19,8 @@ from minigrad.backends.batched import in_all_examples
 from minigrad.backends.numpy import total
 from minigrad.backends.registry import backend_of, device_like, on_host
 from minigrad.core import Node, Tensor, plain, record1, record_n
-from minigrad.ops._dispatch import Scaled, check_kind, op, refuse, same_device, underived
+from minigrad.ops._dispatch import Scaled, backward_of, check_kind, op, refuse, same_device, underived
 from minigrad.ops._dispatch.arg_parser import parses_arguments
-from minigrad.ops._dispatch.type_promotion import input_metadata_of
 from minigrad.ops.index.mask import MaskedFill
 from minigrad.ops.nn.loss import REDUCTIONS, Flag, checked
 from minigrad.ops.nn.softmax import log_softmax
@@ -50,22 +49,6 @@ class Place(Node):
 
     def backward(self, xp: Any, g: Any, index: Any) -> Any:
         return xp.getitem(g, index)
-
-
-class Kept(Node):
-    """A tensor times an array where a mask says so; 0 elsewhere, whatever the tensor is there."""
-
-    @staticmethod
-    def values(x: Any, factor: Any, keep: Any) -> Any:
-        return np.where(keep, x * factor, factor.dtype.type(0))
-
-    @staticmethod
-    def forward(a: Tensor, factor: Any, keep: Any) -> Tensor:
-        y = Kept.values(a.array, factor, keep)
-        return record1(Kept, y, a, (), (factor, keep), input_metadata_of(y.shape, y.dtype, a.array))
-
-    def backward(self, xp: Any, g: Any, factor: Any, keep: Any) -> Any:
-        return xp.apply(Kept, g, factor, keep)
 
 
 class NllLoss(Node):
@@ -117,8 +100,9 @@ class NllLoss(Node):
 
     def backward(self, xp: Any, g: Any, a: Any, target: Any, weight: Any, share: Any, keep: Any, index: Any,
                  shape: tuple[int, ...], _: int) -> Any:
-        part = xp.apply(Scaled, g, share) if keep is None else xp.apply(Kept, g, share, keep)
-        return xp.apply(Place, part, index, shape)
+        part = xp.apply(Scaled, g, share)
+        part = xp.apply(Place, part if keep is None else xp.masked(keep, part), index, shape)
+        return xp.apply(backward_of(type(self)), part, a)
 
 
 class NllLoss2D(NllLoss, name="NllLoss2D"):

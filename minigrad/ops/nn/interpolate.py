@@ -21,7 +21,7 @@ from minigrad.core import Node, Tensor, record1, record2
 from minigrad.ops._dispatch import Scaled, same_device
 from minigrad.ops.index.flat_indexing import elements_at, scatter_into
 from minigrad.ops.nn.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from minigrad.ops.nn.resample import Resample, resampling
+from minigrad.ops.nn.resample import LOOKED_AT, Resample, resampling
 
 
 def nearest(size: int, out: int, scale: float, exact: bool) -> Any:
@@ -46,8 +46,8 @@ def linear(size: int, out: int, scale: float, align_corners: bool) -> Any:
     high = np.minimum(low + 1, size - 1)
     part = np.clip(at - low, 0, 1)
     matrix = np.zeros((out, size))
-    np.add.at(matrix, (np.arange(out), low), 1 - part)
-    np.add.at(matrix, (np.arange(out), high), part)
+    np.add.at(matrix, (np.arange(out), low), np.maximum(1 - part, LOOKED_AT))
+    np.add.at(matrix, (np.arange(out), high), np.maximum(part, LOOKED_AT))
     return matrix
 
 
@@ -60,7 +60,7 @@ def cubic(size: int, out: int, scale: float, align_corners: bool) -> Any:
     for offset in range(-1, 3):
         d = abs(part - offset)
         weight = np.where(d <= 1, (1.25 * d - 2.25) * d * d + 1, ((-0.75 * d + 3.75) * d - 6) * d + 3)
-        np.add.at(matrix, (np.arange(out), np.clip(low + offset, 0, size - 1)), weight)
+        np.add.at(matrix, (np.arange(out), np.clip(low + offset, 0, size - 1)), np.where(weight, weight, LOOKED_AT))
     return matrix
 
 

@@ -24,6 +24,7 @@ from minigrad.ops._dispatch import (
     broadcast_shape,
     check_cast,
     check_kind,
+    input_metadata_of,
     refuse,
     same_device,
     underived,
@@ -42,7 +43,7 @@ from minigrad.ops.pointwise.ternary import Where
 from minigrad.ops.pointwise.unary import Abs, Exp, Log, Neg
 from minigrad.ops.reduce.sums import mean, sum
 from minigrad.ops.shape.views import Expand, Unsqueeze
-from minigrad.ops.special.functions import Xlogy
+from minigrad.ops.special.functions import Logit, Xlogy
 from minigrad.ops.tensor.copy import Clone
 from minigrad.ops.tensor.storage import size
 
@@ -175,16 +176,31 @@ class BinaryCrossEntropy(Node):
 
     def backward(self, xp: Any, g: Any, a: Any, b: Any, w: Any, share: float, _: int) -> tuple[Any, Any]:
         scale = g * share if w is None else w * (g * share)
-        spread = (1 - a) * a
-        of_target = None
-        if self.next[1] is not None:
-            of_target = scale * (bounded(xp, xp.log(1 - a)) - bounded(xp, xp.log(a)))
-        return scale * ((a - b) / xp.where(spread > 1e-12, spread, 1e-12)), of_target
+        of_target = None if self.next[1] is None else -scale * xp.apply(Logit, a, None)
+        return xp.apply(BinaryCrossEntropyBackward, scale, a, b), of_target
 
 
-def bounded(xp: Any, x: Any) -> Any:
-    """`x`, but at least -100."""
-    return xp.where(x > -100, x, -100.0)
+class BinaryCrossEntropyBackward(Node):
+    """Its derivative by the probabilities x, times `g`; at 0 and 1 the divisor is 1e-12, in second derivatives as
+    PyTorch adds it there."""
+
+    saves = ("grad_output", "self", "target")
+
+    @staticmethod
+    def values(g: Any, x: Any, y: Any) -> Any:
+        """On arrays."""
+        return g * ((x - y) / np.maximum((1 - x) * x, x.dtype.type(1e-12)))
+
+    @staticmethod
+    def forward(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        slope = BinaryCrossEntropyBackward.values(g.array, a.array, b.array)
+        return record_n(BinaryCrossEntropyBackward, slope, (g, a, b), (g, a, b), (),
+                        input_metadata_of(slope.shape, slope.dtype, g.array, a.array, b.array))
+
+    def backward(self, xp: Any, gg: Any, g: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
+        spread, spaced = (1 - a) * a, (a + 1e-12) * (1 - a + 1e-12)
+        return (gg * ((a - b) / spaced), gg * g * ((a * a - 2 * a * b + b) / (spaced * spaced)),
+                -gg * g / xp.where(spread > 1e-12, spread, 1e-12))
 
 
 class BinaryCrossEntropyWithLogits(Node):

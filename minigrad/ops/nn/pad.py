@@ -7,7 +7,7 @@ import numpy as np
 
 from minigrad.backends.registry import device_like
 from minigrad.core import Node, Tensor, plain, record1
-from minigrad.ops._dispatch import check_kind, in_format_of, op
+from minigrad.ops._dispatch import backward_of, check_kind, in_format_of, op
 from minigrad.ops._dispatch.type_promotion import number_in
 from minigrad.ops.index.indexing import setitem
 from minigrad.ops.shape.slices import Slice
@@ -66,7 +66,7 @@ class PadFromWithin(Node, number=None):
         return record1(cls, in_format_of(a.array[index], a.array), a, (a,), (pad, index, a.array.shape))
 
     def backward(self, xp: Any, g: Any, a: Any, pad: Shape, index: tuple[Any, ...], shape: Shape) -> Any:
-        return xp.scatter(g, index, shape)
+        return xp.apply(backward_of(type(self)), xp.scatter(g, index, shape), a)
 
 
 def pads_of(name: str) -> list[type[PadFromWithin]]:

@@ -16,7 +16,7 @@ from minigrad._base.dtype import as_dtype
 from minigrad.backends.numpy import XP, masked
 from minigrad.backends.registry import BACKEND_OF, backend_of, composite, device_like, moved
 from minigrad.core import Node, Tensor, attributes, plain, record1, record2, record_n
-from minigrad.ops._dispatch import check_kind, in_format_of, op
+from minigrad.ops._dispatch import backward_of, check_kind, in_format_of, op
 from minigrad.ops._dispatch.arg_parser import parses_arguments
 from minigrad.ops.activation import Relu
 from minigrad.ops.index.flat_indexing import elements_at, first_out_of_range, flat_indices, raw, scatter_into
@@ -412,7 +412,7 @@ class AdaptiveMaxPool(Node, number=None):
 
     def backward(self, xp: Any, g: Any, a: Any, positions: Any, shape: Shape) -> Any:
         check_filled(g.shape, f"adaptive_max_pool{self.dims}d_backward", what="grad_output")
-        return scatter_into(xp, g, positions, shape)
+        return xp.apply(backward_of(type(self)), scatter_into(xp, g, positions, shape), a)
 
 
 class AdaptiveMaxPool2D(AdaptiveMaxPool):

@@ -12,9 +12,10 @@ import numpy as np
 from minigrad._base.dtype import as_dtype
 from minigrad.backends.registry import device_like, is_host, moved
 from minigrad.core import Node, Tensor, record1
-from minigrad.ops._dispatch import check_kind, in_format_of, widely
+from minigrad.ops._dispatch import backward_of, check_kind, in_format_of, widely
 
 Matrices = tuple[Any, ...]  # for each of the last dimensions one of shape (out, in), or None
+LOOKED_AT = 5e-324  # a weight of 0 whose element is looked at all the same: if that is NaN, so is the result
 GRAPHS: dict[int, Any] = {}  # matrices that CUDA graphs read must stay alive
 
 
@@ -32,6 +33,16 @@ def matrix_on(handle: Any, dtype: Any, shape: tuple[int, ...], data: bytes) -> A
     return weights
 
 
+def spread(rows: Any, weights: Any, matrix: Any) -> Any:
+    """`rows @ weights.T`, where an infinity or NaN reaches only those elements that look at it, as `matrix` tells."""
+    finite = np.isfinite(rows)
+    out, rest = np.where(finite, rows, 0) @ weights.T, np.where(finite, 0, rows)
+    for i in np.flatnonzero(~finite.reshape(-1, rows.shape[-1]).all(axis=0)):
+        for o in np.flatnonzero(matrix[:, i]):
+            out[..., o] += rest[..., i] * weights[o, i]
+    return out
+
+
 class Resample(Node):
     """The products themselves, as a formula uses them."""
 
@@ -45,10 +56,14 @@ class Resample(Node):
         for dim, matrix in zip(range(-len(matrices), 0), matrices, strict=True):
             if matrix is None:
                 continue
-            weights = as_dtype(matrix, x.dtype)
+            weights = as_dtype(np.where(abs(matrix) > LOOKED_AT, matrix, 0), x.dtype)
             if not is_host(handle):
                 weights = matrix_on(handle, x.dtype, matrix.shape, weights.tobytes())
-            x = x @ weights.T if dim == -1 else np.moveaxis(np.moveaxis(x, dim, -1) @ weights.T, -1, dim)
+            rows = x if dim == -1 else np.moveaxis(x, dim, -1)
+            y = rows @ weights.T
+            if type(y) is np.ndarray and not np.isfinite(np.add.reduce(y, None)):
+                y = spread(rows, weights, matrix)
+            x = y if dim == -1 else np.moveaxis(y, -1, dim)
         return np.ascontiguousarray(x, like=x)
 
     @classmethod
@@ -61,7 +76,8 @@ class Resample(Node):
 
     def backward(self, xp: Any, g: Any, *saved: Any) -> Any:
         matrices = saved[len(self.saves)]
-        return xp.apply(Resample, g, tuple([None if m is None else m.T for m in matrices]))
+        of_input = xp.apply(Resample, g, tuple([None if m is None else m.T for m in matrices]))
+        return xp.apply(backward_of(type(self)), of_input, saved[0]) if self.saves else of_input
 
 
 def resampling(module: str, name: str, kernel: str, keeps_format: bool = True, saved: tuple[str, ...] = (),

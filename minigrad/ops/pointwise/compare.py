@@ -12,6 +12,7 @@ import numpy as np
 from minigrad._base.contexts import SIGNALS, silently
 from minigrad._base.dtype import as_dtype, default_float
 from minigrad.autograd.grad_mode import no_grad
+from minigrad.backends.batched import NO_FALLBACK, refuse_batches
 from minigrad.backends.registry import BACKEND_OF, device_like
 from minigrad.core import Node, Tensor, record1, record2, record_without_grad
 from minigrad.history.inplace import in_place
@@ -221,11 +222,14 @@ def is_close(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
 @op(method=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether `isclose` holds for every element."""
+    refuse_batches("vmap over allclose isn't supported yet. Please file an issue at "
+                   "https://github.com/pytorch/pytorch/issues if you need this feature.", input.array, other.array)
     return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
 
 
 @op(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
+    refuse_batches(NO_FALLBACK.format("equal"), input.array, other.array)
     same_device(input.array, other.array)
     return bool(np.array_equal(input.array, other.array))

@@ -8,6 +8,7 @@ from minigrad._base.dtype import as_dtype
 from minigrad._base.tensor_errors import IN_C
 from minigrad._base.warnings import warn_once
 from minigrad.backends import intp
+from minigrad.backends.batched import refuse_dynamic
 from minigrad.backends.registry import BACKEND_OF
 from minigrad.core import Node, Tensor, record1, record2, record_n, record_without_grad
 from minigrad.ops._dispatch import (
@@ -84,6 +85,7 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
     """`input` where `condition`, else `other`; given only the condition, the indices of its non-zero elements, a tuple.
     Raises RuntimeError if the condition is neither bool nor uint8."""
     if input is None and other is None:
+        refuse_dynamic(condition.array, "where")
         found = intp.nonzero(np.atleast_1d(condition.array))
         return tuple([record_without_grad("nonzero", index, condition) for index in found])
     return Where.forward(condition, input, other)

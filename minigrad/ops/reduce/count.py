@@ -11,7 +11,7 @@ import numpy as np
 
 from minigrad._base.dtype import as_dtype
 from minigrad.backends import intp
-from minigrad.backends.batched import by_example, refuse_dynamic
+from minigrad.backends.batched import by_example, refuse_batches, refuse_dynamic
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record1, record_without_grad
 from minigrad.ops._dispatch import op, refuse, row_by_row, same_device, underived
@@ -249,6 +249,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     x = tensor.array
     if x.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if num_classes == -1:
+        refuse_batches("When vmap-ing nn.functional.one_hot, please provide an explicit positive num_classes argument.",
+                       x)
     if not x.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")

@@ -225,10 +225,14 @@ class Logit(Node):
     constants = ("eps",)
 
     @staticmethod
-    def forward(a: Tensor, eps: float | None) -> Tensor:
-        x = floating(a.array)
+    def values(x: Any, eps: float | None) -> Any:
+        """On arrays."""
         z = x if eps is None or eps < 0 else np.minimum(np.maximum(x, x.dtype.type(eps)), x.dtype.type(1 - eps))
-        return record1(Logit, np.log(z / (1 - z)), a, (a,), (eps,))
+        return np.log(z / (1 - z))
+
+    @staticmethod
+    def forward(a: Tensor, eps: float | None) -> Tensor:
+        return record1(Logit, Logit.values(floating(a.array), eps), a, (a,), (eps,))
 
     def backward(self, xp: Any, g: Any, a: Any, eps: float | None) -> Any:
         slope = g / (a * (1 - a))

@@ -161,7 +161,7 @@ def contains(self: Tensor, element: Any) -> bool:
         raise RuntimeError("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
                            f"{type(element)}.")
     comparable = isinstance(element, (Tensor, int, float, np.generic))
-    return comparable and bool(eq(self, element).array.any())
+    return comparable and bool(eq(self, element).array.any().item())
 
 
 def make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Tensor:

@@ -21,6 +21,50 @@ def edges(node):
     return [(None if n is None else n.name(), i) for n, i in node.next_functions]
 
 
+# ops whose gradient PyTorch computes by an op of the input, too: zeros flow back to it
+LINEAR = {
+    "nll_loss": (lambda f, x: f.nll_loss(x[0, 0], x[0, 0, :, 0].long()), (1, 1, 4, 4)),
+    "nll_loss of images": (lambda f, x: f.nll_loss(x, x[:, 0].long() * 0), (1, 2, 4, 4)),
+    "avg_pool1d": (lambda f, x: f.avg_pool1d(x, 2), (1, 1, 4)),
+    "avg_pool2d": (lambda f, x: f.avg_pool2d(x, 2), (1, 1, 4, 4)),
+    "avg_pool3d": (lambda f, x: f.avg_pool3d(x, 2), (1, 1, 2, 2, 2)),
+    "adaptive_avg_pool2d": (lambda f, x: f.adaptive_avg_pool2d(x, 2), (1, 1, 4, 4)),
+    "adaptive_avg_pool3d": (lambda f, x: f.adaptive_avg_pool3d(x, 2), (1, 1, 4, 4, 4)),
+    "adaptive_max_pool2d": (lambda f, x: f.adaptive_max_pool2d(x, 2), (1, 1, 4, 4)),
+    "adaptive_max_pool3d": (lambda f, x: f.adaptive_max_pool3d(x, 2), (1, 1, 4, 4, 4)),
+    "reflected": (lambda f, x: f.pad(x, (1, 1), mode="reflect"), (1, 1, 4)),
+    "replicated": (lambda f, x: f.pad(x, (1, 1, 1, 1), mode="replicate"), (1, 1, 4, 4)),
+    "padded": (lambda f, x: f.pad(x, (1, 1)), (1, 1, 4)),
+    "prelu": (lambda f, x: f.prelu(x, x.detach().flatten()[:1]), (3,)),
+    "resized": (lambda f, x: f.interpolate(x, 6), (1, 1, 3)),
+}
+
+
+@pytest.mark.parametrize("factor", [1, "x"])
+@pytest.mark.parametrize("name", LINEAR)
+def test_zeros_flow_to_the_input(torch, name, factor):
+    def program(m):
+        function, shape = LINEAR[name]
+        x = m.arange(float(m.ones(shape).numel())).reshape(shape).requires_grad_()
+        y = function(m.nn.functional, x)
+        (g,) = m.autograd.grad(y.sum() if factor == 1 else (y * y).sum(), x, create_graph=True)
+        maker = g.grad_fn if factor == 1 and name != "avg_pool1d" else None
+        return g.tolist(), g.requires_grad, m.autograd.grad(g.sum(), x)[0].tolist(), maker
+    alike(torch, program)
+
+
+@pytest.mark.parametrize("target", [0.0, 1.0, 0.3])
+@pytest.mark.parametrize("p", [0.0, 1e-8, 0.5, 1.0])
+def test_second_derivatives_of_binary_cross_entropy(torch, p, target):
+    def program(m):
+        x, t, w = (m.tensor([v, v], requires_grad=True) for v in (p, target, 1.5))
+        loss = m.nn.functional.binary_cross_entropy(x, t, weight=None if p else w.detach(), reduction="sum")
+        g = m.autograd.grad(loss, (x, t), create_graph=True)
+        again = [m.autograd.grad(v.sum(), (x, t), retain_graph=True, allow_unused=True) for v in g]
+        return [v if v is None else f"{v[0].item():.5g}" for v in (*g, *again[0], *again[1])]
+    alike(torch, program)
+
+
 PROGRAMS = {
     "relu": lambda m: kinked(m)[2],
     "torch.relu": lambda m: kinked(m, m.relu)[2],

@@ -29,6 +29,13 @@ def model(m, seed=0):
     return made
 
 
+def unwritable(m):
+    """A layer whose parameters are single numbers in memory."""
+    made = m.nn.Linear(2, 2)
+    made.weight, made.bias = (m.nn.Parameter(m.ones(1).expand(*shape)) for shape in ((2, 2), (2,)))
+    return made
+
+
 def with_state(m, state="state", tensor=False):
     """A module with extra state, and a version of its own."""
 
@@ -144,6 +151,7 @@ programs |= {
         {"weight": m.arange(4.0).view(2, 2).t(), "bias": m.zeros(1).expand(2)}), made.weight, made.bias],
     "versions go up": lambda m: [made := m.nn.Linear(2, 2), made.load_state_dict(made.state_dict()),
                                  made.weight._version],
+    "into what cannot be written to": lambda m: unwritable(m).load_state_dict(m.nn.Linear(2, 2).state_dict()),
     "of one's own": lambda m: [made := model(m), made.load_state_dict(made.state_dict()), made.kept],
     "in a graph": lambda m: in_a_graph(m),
     "of buffers that are nn.Buffer": lambda m: buffers(m),

@@ -44,6 +44,25 @@ BITWISE = {
 }
 
 
+BEYOND = {
+    "add": lambda m, x, n: x + n,
+    "multiply": lambda m, x, n: x * n,
+    "compare": lambda m, x, n: x > n,
+    "clamp": lambda m, x, n: x.clamp(n),
+    "alpha": lambda m, x, n: x.add(x, alpha=n),
+    "fill": lambda m, x, n: x.clone().fill_(n),
+    "full": lambda m, x, n: m.full((2,), n, dtype=x.dtype),
+    "write": lambda m, x, n: (y := x.clone(), y.__setitem__(0, n), y)[-1],
+}
+
+
+@pytest.mark.parametrize("number", [2**64, -2**63 - 1, 2**64 - 1, -2**63])
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32"])
+@pytest.mark.parametrize("use", BEYOND)
+def test_integers_beyond_64_bits(torch, use, dtype, number):
+    alike(torch, lambda m: BEYOND[use](m, m.ones(2, dtype=getattr(m, dtype)), number))
+
+
 @pytest.mark.parametrize("name", OPERANDS)
 def test_operands(torch, name):
     same_end(torch, OPERANDS[name])

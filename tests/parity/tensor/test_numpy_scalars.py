@@ -28,6 +28,21 @@ INDICES = {
 }
 
 
+OPERATORS = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b, "**": lambda a, b: a ** b, "&": lambda a, b: a & b, "<<": lambda a, b: a << b,
+    "==": lambda a, b: a == b, "reversed": lambda a, b: b + a, "reversed **": lambda a, b: b ** a,
+    "in place": lambda a, b: a.mul_(b), "least": lambda a, b: a.clamp(b),
+}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("kind", ["bool", "uint8", "int64", "float32"])
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float32"])
+def test_operands(torch, every_warning, dtype, kind, operator):
+    alike(torch, lambda m: OPERATORS[operator](m.tensor([1, 1], dtype=getattr(m, dtype)), np.dtype(kind).type(1)))
+
+
 @pytest.mark.parametrize("kind, use", [(kind, use) for kind in KINDS for use in USES if use != "list as an index" or (
     kind not in ("float16", "float32"))])  # PyTorch refuses these in a list, though not in an array
 def test_numbers(torch, every_warning, kind, use):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 
+import numpy as np
 import pytest
 
 import minigrad
@@ -26,6 +27,15 @@ PROGRAMS = {
     "behind a list": lambda m: operator.add([2], m.Size([1])),
     "and nothing": lambda m: m.Size([1]) + None,
     "times 1.5": lambda m: m.Size([1]) * 1.5,
+    "of letters": lambda m: m.Size("ab"),
+    "of a fraction": lambda m: m.Size([1, 2.5]),
+    "of NumPy's fraction": lambda m: m.Size([np.float32(3)]),
+    "of NumPy's integers": lambda m: repr(m.Size(np.array([2, 3]))),
+    "of a list": lambda m: m.Size([[1]]),
+    "of nothing": lambda m: m.Size([None]),
+    "of bools and tensors": lambda m: repr(m.Size([True, m.tensor(2)])),
+    "of a tensor": lambda m: repr(m.Size(m.tensor([1, 2]))),
+    "of a tensor of fractions": lambda m: m.Size(m.ones(2)),
 }
 
 

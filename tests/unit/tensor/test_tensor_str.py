@@ -43,7 +43,7 @@ def arrays(draw):
     if draw(st.booleans()):
         odd = np.array([math.nan, math.inf, -math.inf, -0.0, 0.0])[random.randint(5, size=shape)]
         values = np.where(random.random(shape) < 0.3, odd, values)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         return values.astype(dtype)
 
 

@@ -23,6 +23,7 @@ from minigrad.trace.text import notes_line, traversal_text
 from minigrad_widgets.graph.calculation import calculation, calculation_text, told_at
 from minigrad_widgets.graph.derived import derived
 from minigrad_widgets.graph.folding import Folding, add_runs, failure
+from minigrad_widgets.graph.frames import frames
 from minigrad_widgets.graph.layout import compute_layout
 from minigrad_widgets.graph.model_map import LEAST, SMALL, gather, opening
 from minigrad_widgets.graph.rows import rows
@@ -201,7 +202,8 @@ class Inspector(Widget):
             return f"Inspector, {self._told_of_asking()}"
         mode = mode_at(self._data["modes"], self.step)
         shown = mode != "on" and self.lens in ("forward", "all")
-        return f"Inspector, {self._trace.text(self.step)}" + (f"\n{WORDS[mode]}" if shown else "")
+        framed = [f"\n{each.title}: a frame around what it runs" for each in frames(self._data)]
+        return "".join([f"Inspector, {self._trace.text(self.step)}", f"\n{WORDS[mode]}" if shown else "", *framed])
 
     def picture(self, step: int | None = None) -> Any:
         """Return the graph at a step or the current one, folded as it is; or the chart of the checkpoint lens."""
