@@ -91,6 +91,14 @@ def test_a_frame_is_drawn_around_what_a_transform_runs(tmp_path: Path) -> None:
     assert again.to_svg() == shown.to_svg() and "vmap ×5" in again.to_html()
 
 
+def test_the_text_of_a_folded_map_names_no_frame() -> None:
+    model = torch.nn.Sequential(*[torch.nn.Linear(2, 2) for _ in range(12)])
+    with record() as trace:
+        model(torch.ones(1, 2)).sum().backward()
+    shown = Inspector(trace)
+    assert shown._data["folded"] and "a frame around" not in shown.text
+
+
 def test_there_is_no_frame_around_what_a_transform_does_not_run() -> None:
     x = torch.ones(2, requires_grad=True)
     with record() as trace:

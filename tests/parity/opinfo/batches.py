@@ -31,6 +31,7 @@ LEFT_OUT = {
     **dict.fromkeys(("empty_like", "new_empty", "new_empty_strided"), "whatever was in memory"),
     **dict.fromkeys(("resize_", "resize_as_"), "a batch has no storage of its own to change"),
     "nn.functional.ctc_loss": "runs text by text, on numbers",
+    **dict.fromkeys(("allclose", "equal"), "refused, as in PyTorch"),
 }
 
 

@@ -4,6 +4,8 @@ NAMES = {
     "AffineGridGeneratorBackward0": "F.affine_grid(b[:, :2], (2, 1, 2, 2), align_corners=False)",
     "AvgPool3DBackward0": "F.avg_pool3d(b[None], 2)",
     "EmbeddingBagBackward0": "F.embedding_bag(i[None], x, mode='sum')",
+    "BinaryCrossEntropyBackwardBackward0": "(lambda p: torch.autograd.grad(F.binary_cross_entropy(p, p.detach()), p, "
+                                           "create_graph=True)[0])(x.sigmoid())",
     "EmbeddingBagBackwardBackward0": "torch.autograd.grad(F.embedding_bag(i[None], x, mode='sum').sum(), x, x.sum(), "
                                      "create_graph=True)[0]",
     "GridSampler2DBackward0": "F.grid_sample(b[None], b[None, :, :, :2], align_corners=False)",

@@ -202,7 +202,8 @@ class Inspector(Widget):
             return f"Inspector, {self._told_of_asking()}"
         mode = mode_at(self._data["modes"], self.step)
         shown = mode != "on" and self.lens in ("forward", "all")
-        framed = [f"\n{each.title}: a frame around what it runs" for each in frames(self._data)]
+        drawn = [] if self._data["folded"] else frames(self._data)  # a folded map has a box for each instead
+        framed = [f"\n{each.title}: a frame around what it runs" for each in drawn]
         return "".join([f"Inspector, {self._trace.text(self.step)}", f"\n{WORDS[mode]}" if shown else "", *framed])
 
     def picture(self, step: int | None = None) -> Any:
