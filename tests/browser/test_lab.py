@@ -120,14 +120,14 @@ def test_nodes_are_called_by_mouse(book: Book, uncalled: Locator) -> None:
     order = passed(book.trace)
     for count, node in enumerate(order):
         by_hand(uncalled, book.trace, order[:count])
-        uncalled.locator(f"[data-node='{node}'] .mg-box").click()
+        uncalled.locator(f"[data-node='{node}'] .mg-box").click(position={"x": 8, "y": 8})
     by_hand(uncalled, book.trace, order)
     assert "Every gradient has arrived, as the engine does it" in uncalled.locator(".mg-text").inner_text()
     uncalled.locator(".mg-back").click()
     by_hand(uncalled, book.trace, order[:-1])
     early = next(to for to, _ in filter(None, book.trace.nodes[order[0]]["next"]))
     uncalled.locator(".mg-first").click()
-    uncalled.locator(f"[data-node='{early}'] .mg-box").click()
+    uncalled.locator(f"[data-node='{early}'] .mg-box").click(position={"x": 8, "y": 8})
     assert "cannot be called now: no gradient has arrived there" in uncalled.locator(".mg-text").inner_text()
 
 
@@ -227,7 +227,7 @@ def test_a_node_is_chosen_by_mouse_and_by_keyboard(book: Book) -> None:
     root, node = book.widget("all"), len(book.trace.nodes) - 1
     book.page.keyboard.press("End")
     root.locator("[title='show the whole graph']").click()
-    root.locator(f"[data-node='{node}'] .mg-box").click()
+    root.locator(f"[data-node='{node}'] .mg-box").click(position={"x": 8, "y": 8})
     name = book.trace.nodes[node]["name"]
     assert root.locator(".mg-details h3").inner_text().startswith(name)
     link = root.locator(".mg-details .mg-link").first
