@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("command", [
-    ["tests.reliability", "pages", "--share", "0.1"], ["tests.fuzz", "pages", "--files", "15"]],
+    ["tests.reliability", "pages", "--share", "0.05"], ["tests.fuzz", "pages", "--files", "15"]],
     ids=lambda command: command[0])
 def test_nothing_is_executed(command: list[str]) -> None:
     """In a process of its own: the tests drive a browser here already."""
