@@ -17,16 +17,18 @@ import torch
 
 import minigrad.nn.functional  # it loads the ops that no function of `minigrad` uses
 from minigrad.core.graph import Node
+from minigrad.ops._dispatch.elementwise import BackwardOf
 from minigrad.ops._dispatch.overloads import TABLE
 
 FIRST = ("default", "Tensor")
 
 
 def classes(cls: type[Node] = Node) -> Iterator[type[Node]]:
-    """All kinds of nodes."""
+    """All kinds of nodes but those of `backward_of`, which are made when a recorded pass first needs them."""
     for each in cls.__subclasses__():
-        yield each
-        yield from classes(each)
+        if each is not BackwardOf:
+            yield each
+            yield from classes(each)
 
 
 def word(name: str) -> str:

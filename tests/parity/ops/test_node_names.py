@@ -14,6 +14,7 @@ import minigrad
 from minigrad import ops
 from minigrad.core.graph import Node
 from tests.ops_page import graphs, methods_of
+from tests.parity.ops.overloads import classes
 from tests.parity.tables import merged, modules
 from tests.parity.tables import text as source
 
@@ -196,17 +197,10 @@ def test_every_op_is_in_a_table():
 
 
 def test_every_node_is_in_a_table():
-    made = {cls.__name__ for cls in descendants(Node) if cls.__module__.startswith("minigrad.ops.") and cls.op}
+    made = {cls.__name__ for cls in classes(Node) if cls.__module__.startswith("minigrad.ops.") and cls.op}
     of_recorded_passes = {"ScatterBackward0", "MaskedBackward0", *merged("names", "XP")}  # PyTorch has other ops
     # inside of the graph of quantile, so that no result has them; and of what PyTorch warns of
     never_last = {"TransposeBackward1", "UnsqueezeBackward1", "CholeskyBackward0"}
     of_devices = {"NativeDropoutBackward0"}  # tests/device/ops/test_random.py looks at it
     of_cases = {cls.__name__ for nodes in graphs().values() for cls in nodes}
     assert made - of_recorded_passes - never_last - of_devices - of_cases <= set(NAMES)
-
-
-def descendants(cls):
-    """All classes below one."""
-    for each in cls.__subclasses__():
-        yield each
-        yield from descendants(each)
