@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 from minigrad_widgets import torch_reader
 from minigrad_widgets.torch_reader.private import PRIVATE
 
-pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")]  # its own
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:`torch.jit.script`")]  # its own, of two kinds
 
 
 def scopes(run: Callable[[], Any]) -> list[tuple[str, Any]]:

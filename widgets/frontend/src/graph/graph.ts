@@ -170,11 +170,12 @@ export class GraphPane {
   #entitle(id: BoxId): void {
     const [parts, box] = [this.#nodes.get(id), this.#drawing.boxes.get(id)];
     if (!parts || !box) return;
-    const most = this.#brief ? Math.floor((box.width - BESIDE) / (BOLD * Math.max(SMALLEST, this.#letters))) : Infinity;
-    const whole = this.#brief ? box.title.replace(/Backward\d+$/, "") : box.title;
+    const room = box.width - BESIDE;
+    const most = this.#brief ? Math.floor(room / (BOLD * Math.max(SMALLEST, this.#letters))) : Infinity;
+    const short = this.#brief || (parts.row && box.title.length * WIDE > room);
+    const whole = short ? box.title.replace(/Backward\d+$/, "") : box.title;
     const name = whole.length > most ? middle(briefly(whole), most) : whole;
     const kind = id < 0 ? (this.trace.scopes?.[scopeOf(id)]?.module ?? "") : "";
-    const room = box.width - BESIDE;
     const fit = kind !== "" && !this.#brief && name.length * WIDE + kind.length * NARROW + 10 <= room;
     write(parts.title, name);
     if (parts.lines[2]) write(parts.lines[2], fit ? kind : "");
