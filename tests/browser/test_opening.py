@@ -241,7 +241,7 @@ def test_a_model_of_pytorch_is_inspected_with_its_loss(seen: Page, axe: Axe) -> 
     assert "inspect(model, batch" in root.locator(".mg-line.mg-current").inner_text()
     given = root.locator(".mg-details dl dt").all_inner_texts()
     assert given == [f"model.{layer}.{name}" for layer in (2, 0) for name in ("bias", "weight")]
-    assert node(root, "NllLossBackward0").count() == 1
+    assert root.locator(".mg-node .mg-title").all_text_contents() == ["0", "1", "2", "loss"]
     assert axe(seen, at(seen, root)) == []
 
 
@@ -279,7 +279,7 @@ def test_what_was_not_kept_says_so(seen: Page, axe: Axe) -> None:
 def test_a_compiled_model_is_inspected_as_it_runs_eagerly(seen: Page, axe: Axe) -> None:
     root = shown(seen, COMPILED)
     root.press("End")
-    assert node(root, "AddmmBackward0").count() == 1
+    assert root.locator(".mg-node .mg-title").all_text_contents() == ["0", "1", "2"]
     assert axe(seen, at(seen, root)) == []
 
 
