@@ -211,7 +211,7 @@ tensor_properties({
     "nbytes": property(lambda self: self.numel() * self.element_size(), doc="The size of all elements in bytes."),
     "is_cuda": property(lambda self: self.device.type == "cuda", doc="Whether the data is on a GPU."),
     "layout": property(lambda self: strided, doc="The layout of the elements in memory: always `torch.strided`."),
-    "real": property(lambda self: self, Tensor.copy_, doc="The tensor itself, since it is real."),
+    "real": property(lambda self: self, lambda self, new: self.copy_(new), doc="The tensor itself, since it is real."),
     "volatile": property(volatile, set_volatile),
     "is_cpu": property(lambda self: self.device.type == "cpu", doc="Whether the data is in host memory."),
     "name": property(lambda self: None, doc="None, as for every eager tensor in PyTorch: only traced ones are named."),
