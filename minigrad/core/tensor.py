@@ -232,6 +232,9 @@ class Tensor(TensorData):
         """Call `hook(grad)` when this tensor's gradient is known; a tensor that it returns replaces the gradient."""
         if not self._requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        held = self._backward_hooks
+        if held is not None:  # as in PyTorch, of a view whose base was written to since, they are those of its old node
+            return held.register(hook)
         try:
             node = self.grad_fn
         except RuntimeError:  # a view whose base was written to: PyTorch asks for the node at the first hook only

@@ -9,7 +9,7 @@ wrapper for the same reason.
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 from minigrad.core import Tensor
 from minigrad.history.inplace import in_place as write_in_place
@@ -77,9 +77,13 @@ def register(function: F, *, is_function: bool = True, method: bool = False, in_
 
 
 def tensor_properties(properties: dict[str, property]) -> None:
-    """Give Tensor these properties."""
+    """Give Tensor these properties, with PyTorch's error for who sets or deletes one that can only be read."""
     for name, value in properties.items():
-        setattr(Tensor, name, value)
+
+        def refused(*_: Any, name: str = name) -> NoReturn:
+            raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+
+        setattr(Tensor, name, property(value.fget, value.fset or refused, value.fdel or refused, value.__doc__))
 
 
 def add_function(name: str, function: Callable[..., Any], written: Callable[..., Any] | None = None) -> None:

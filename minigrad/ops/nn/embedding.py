@@ -301,8 +301,9 @@ def check_input(input: Tensor, weight: Tensor, offsets: Tensor | None, mode: str
         raise ValueError("mode has to be one of sum, mean or max")
 
 
-def check_indices(indices: Any, offsets: Any, table: Any) -> None:
-    """Raise PyTorch's errors for indices and offsets of another dtype or out of range."""
+def check_indices(indices: Any, offsets: Any, table: Any, by_rows: bool) -> None:
+    """Raise PyTorch's errors for indices and offsets of another dtype or out of range; `by_rows`: bag after bag is
+    read, so that none may begin before another one."""
     for each in (indices, offsets):
         if each.dtype.name not in ("int64", "int32"):
             raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: "
@@ -312,7 +313,7 @@ def check_indices(indices: Any, offsets: Any, table: Any) -> None:
         return  # checking a device would block
     if offsets.size and offsets[0]:
         raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-                           f"position 0. However, got {offsets[0]}")
+                           f"position 0. However, got {offsets[0]}\n[ {plain(offsets).dtype.type_name}Tensor{{}} ]")
     if offsets.size and offsets[-1] > indices.size:
         raise RuntimeError(f"offsets[-1] can not be greater than input's length {indices.size} but got offsets[-1] of "
                            f"{offsets[-1]}")
@@ -324,6 +325,11 @@ def check_indices(indices: Any, offsets: Any, table: Any) -> None:
     if wrong.size:
         raise RuntimeError(f"Index {wrong[0]} of input takes value {indices[wrong[0]]} which is not in the valid range "
                            f"[0, {rows})")
+    if (offsets < 0).any():
+        raise IndexError("index out of range in self")
+    if by_rows and (np.diff(offsets) < 0).any():
+        raise RuntimeError("Expected i < index_size to be true, but got false.  (Could this error message be improved?"
+                           "  If so, please report an enhancement request to PyTorch.)")
 
 
 def check_table(weight: Tensor, factors: Tensor | None, padding_idx: int | None) -> None:
@@ -377,12 +383,14 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only "
                                   f"supported for mode='sum' (got mode='{mode}'). Please open a feature request on "
                                   "GitHub.")
-    check_indices(indices, starts, table)
+    check_indices(indices, starts, table, mode != "max" and table.dtype.itemsize < 8)
     check_table(weight, factors, padding_idx)
     if include_last_offset and not len(starts):
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
-    count = len(starts) - bool(include_last_offset)
-    bags = intp.searchsorted(starts[:count], np.arange(indices.size, like=device_like(indices)), side="right") - 1
+    count = len(starts) - bool(include_last_offset and input.array.ndim == 1)
+    if not count:
+        rows, indices = rows[:0], indices[:0]
+    bags = counts_of(starts[1:count], indices.size + 1)[:indices.size].cumsum()  # how many have begun after the first
     padding = -1 if padding_idx is None else padding_idx % len(table)
     if factors is not None and factors.array.ndim == 2:
         factors = reshape(factors, -1)

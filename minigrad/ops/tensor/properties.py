@@ -26,6 +26,7 @@ from minigrad._base.dtype import (
 from minigrad._base.dtype import dtype as dtype_type
 from minigrad._base.dtype import promote_types as promoted
 from minigrad._base.optional import missing
+from minigrad._base.tensor_data import TensorData
 from minigrad._base.type_name import type_name
 from minigrad.backends.registry import device_like
 from minigrad.core import Tensor
@@ -205,11 +206,12 @@ def no_such_attribute(self: Tensor, name: str) -> NoReturn:
 Tensor.__getattr__ = no_such_attribute  # type: ignore[method-assign]  # declared there for the type checker alone
 
 tensor_properties({
+    **{name: each for name, each in {**vars(TensorData), **vars(Tensor)}.items() if isinstance(each, property)},
     "itemsize": property(Tensor.element_size, doc="The size of one element in bytes."),
     "nbytes": property(lambda self: self.numel() * self.element_size(), doc="The size of all elements in bytes."),
     "is_cuda": property(lambda self: self.device.type == "cuda", doc="Whether the data is on a GPU."),
     "layout": property(lambda self: strided, doc="The layout of the elements in memory: always `torch.strided`."),
-    "real": property(lambda self: self, doc="The tensor itself, since it is real."),
+    "real": property(lambda self: self, lambda self, new: self.copy_(new), doc="The tensor itself, since it is real."),
     "volatile": property(volatile, set_volatile),
     "is_cpu": property(lambda self: self.device.type == "cpu", doc="Whether the data is in host memory."),
     "name": property(lambda self: None, doc="None, as for every eager tensor in PyTorch: only traced ones are named."),

@@ -208,3 +208,26 @@ def doubled(m, n):
 @pytest.mark.parametrize("n", [1, 3])
 def test_a_hook_that_writes_to_the_gradient_of_a_sum(torch, n):
     alike(torch, lambda m: doubled(m, n))
+
+
+def hooks_between_writes(m, steps):
+    """What the hooks of a base `y` and of its view `v` are called with; a step hangs a hook, or is a statement."""
+    x, seen = leaf(m, 3), []
+    y = x * 1
+    v = y[:2]
+    for i, step in enumerate(steps.split("; ")):
+        if step in ("y", "v"):
+            {"y": y, "v": v}[step].register_hook(lambda g, i=i: seen.append((i, g.tolist())))
+        else:
+            exec(step, {"y": y, "v": v})
+    ((v * v).sum() + (y * y).sum()).backward()
+    return seen, x.grad, v.grad if v.retains_grad else None, len(v._backward_hooks or ()), len(y._backward_hooks or ())
+
+
+@pytest.mark.parametrize("steps", [
+    "v; y.mul_(2); v", "v; y.mul_(2); v; v", "v; v.mul_(2); v; y.mul_(2); v", "v; y.mul_(2); v; v.mul_(2); v",
+    "v; v.retain_grad(); y.mul_(2); v", "v; v._backward_hooks.clear(); y.mul_(2); v", "v; y.mul_(2)",
+    "y; y.mul_(2); y", "y; v.mul_(2); y; y.mul_(3); y", "y; v; y.mul_(2); v; y"])
+def test_hooks_between_writes(torch, steps):
+    """A second hook on a view, after a write to its base, goes to those of its old node, as in PyTorch."""
+    alike(torch, lambda m: hooks_between_writes(m, steps))

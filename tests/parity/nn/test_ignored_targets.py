@@ -56,3 +56,18 @@ def test_what_arrives_at_ignored_rows(torch, name, arriving):
         return [[str(part.detach()), m.signbit(part.nan_to_num(1.0)).tolist()] for part in parts]
 
     alike(torch, program)
+
+
+@pytest.mark.parametrize("weight", ["ones(2)", "ones(4)", "ones(1)", "ones(())", "ones(0)", "ones(3).double()",
+                                    "ones(4, 1)", "ones(3).long()", "ones(2).double()"])
+@pytest.mark.parametrize("shape", [(4, 3), (3,), (2, 3, 2), (2, 3, 2, 2), (0, 3)], ids=str)
+@pytest.mark.parametrize("loss", ["nll_loss", "cross_entropy"])
+def test_weights_of_a_wrong_size(torch, loss, shape, weight):
+    def program(m, reduction):
+        x, wrong = m.zeros(shape, requires_grad=True), eval(f"m.{weight}", {"m": m})
+        target = m.zeros(shape[:1] + shape[2:] if len(shape) > 1 else (), dtype=m.int64)
+        y = getattr(m.nn.functional, loss)(x, target, wrong, reduction=reduction)
+        return str(y.tolist()), y.requires_grad
+
+    for reduction in ("mean", "none"):
+        alike(torch, lambda m, reduction=reduction: program(m, reduction))

@@ -108,6 +108,16 @@ result = F.embedding_bag(rows, table)
 
 result = F.embedding_bag(rows, table, m.tensor([0, 9]))
 
+result = F.embedding_bag(rows, table, offsets + 1)
+
+result = F.embedding_bag(rows.int(), table, offsets.int() + 1)
+
+result = F.embedding_bag(rows, table.float(), m.tensor([0, 3, 1]))
+
+result = F.embedding_bag(rows, table.float(), m.tensor([0, 3, 1]), mode="sum")
+
+result = once(F.embedding_bag(rows[:4].view(2, 2), table, include_last_offset=True))
+
 result = F.embedding_bag(rows, table, m.tensor([0.0]))
 
 result = F.embedding_bag(rows, table, offsets, mode="x")
@@ -319,3 +329,17 @@ def test_what_a_pool_of_volumes_refuses(torch, pool, arguments):
         return eval(f"F.{pool}({arguments})", names_for(m))
 
     assert outcome(program, minigrad) == outcome(program, torch)
+
+
+def test_bags_that_begin_before_the_first(torch):
+    """PyTorch reads memory of others there, and mostly finds an index that is out of range."""
+    with pytest.raises(IndexError, match="^index out of range in self$"):
+        eval("F.embedding_bag(rows, table, m.tensor([0, -1, 2]))", names_for(minigrad))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("offsets", ["offsets[:0]", "offsets[:1], include_last_offset=True"])
+def test_rows_without_a_bag(torch, offsets, mode):
+    """Some modes of PyTorch's read memory of others there; the rest gives no rows."""
+    result = eval(f"F.embedding_bag(rows, table, mode='{mode}', offsets={offsets})", names_for(minigrad))
+    assert result.shape[0] == 0

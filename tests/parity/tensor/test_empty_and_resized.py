@@ -80,3 +80,48 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_alike(torch, name):
     alike(torch, CASES[name])
+
+
+NONE_WRITTEN = """
+x.index_put_((none,), one, accumulate=True)
+x.index_put_((none,), one.expand(3), accumulate=True)
+x.index_put_((none,), torch.zeros(0, 3), accumulate=True)
+x.index_put_((none,), torch.ones(2), accumulate=True)
+x.index_put_((none,), torch.ones(2, 3), accumulate=True)
+x.index_put_((none,), torch.ones(2, 3))
+x.index_put_((none, none), one, accumulate=True)
+x.index_put_((none, none), torch.ones(3), accumulate=True)
+x.index_put_((none.view(0, 1).expand(0, 2),), one, accumulate=True)
+x.index_put_((none.bool().new_zeros(2, 3),), one, accumulate=True)
+x.index_put_((none.double(),), one, accumulate=True)
+x.index_put_((none,), one.double(), accumulate=True)
+x[none] = one
+x[[]] = torch.ones(2)
+x[0:0] = 5
+x[0:0] = one
+x[0:0] = torch.ones(3)
+x[0:0] = torch.ones(2)
+x[0:0] = torch.ones(2, 3)
+x[0:0] = torch.ones(1, dtype=torch.int32)
+x[0:0] = None
+x[2:1] = one
+x[:, 3:3] = 1
+x[0:0] += 1
+x[False] = 1
+x[0:0].fill_(one)
+x[0:0].add_(one)
+x[0:0].mul_(torch.ones(3))
+x[0:0].copy_(torch.ones(0, 3))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("statement", NONE_WRITTEN)
+def test_writes_to_no_element(torch, statement):
+    """They count as a write, and as a part of the graph."""
+    def program(m):
+        start, one = m.arange(6.0).view(2, 3).requires_grad_(), m.tensor(1.0, requires_grad=True)
+        x = start.clone()
+        exec(statement, {"torch": m, "x": x, "one": one, "none": m.tensor([], dtype=m.int64)})
+        return x, x._version, m.autograd.grad(x.sum(), (start, one), allow_unused=True)
+
+    alike(torch, program)

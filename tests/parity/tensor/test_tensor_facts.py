@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad
+from tests.parity.alike import alike
 from tests.parity.leaves import leaf
 from tests.parity.tensors import having, outcome
 
@@ -123,3 +124,22 @@ FACTS = {
 @pytest.mark.parametrize("name", FACTS)
 def test_both_give_the_same(torch, every_warning, name):
     assert outcome(FACTS[name], minigrad) == outcome(FACTS[name], torch)
+
+
+READ_ONLY = ("_base", "_version", "T", "device", "dtype", "grad_fn", "is_cpu", "is_leaf", "itemsize", "layout", "mT",
+             "name", "nbytes", "ndim", "output_nr", "retains_grad", "shape")
+
+
+@pytest.mark.parametrize("name", (*READ_ONLY, "data", "grad", "requires_grad"))
+def test_deleted_attributes(torch, name):
+    def program(m, x):
+        delattr(x, name)
+        return x.requires_grad, x.grad
+
+    for make in (lambda m: m.ones(2, 2), lambda m: leaf(m, 2, 2), lambda m: leaf(m, 2, 2) * 1):
+        alike(torch, lambda m, make=make: program(m, make(m)))
+
+
+@pytest.mark.parametrize("name", (*READ_ONLY, "real"))
+def test_attributes_set(torch, name):
+    alike(torch, lambda m: having(m.ones(2, 2), **{name: m.zeros(2, 2)}))
