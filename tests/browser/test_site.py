@@ -305,7 +305,8 @@ def test_the_page_that_a_link_leads_to_is_there(site: Path, offline: tuple[Page,
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["lessons/09_function", "engine", "source/minigrad/autograd/graph"])
-def test_code_can_be_read(site: Path, offline: tuple[Page, list[str]], name: str, theme: Literal["light", "dark"]) -> None:
+def test_code_can_be_read(site: Path, offline: tuple[Page, list[str]], name: str,
+                          theme: Literal["light", "dark"]) -> None:
     page, _ = offline
     page.emulate_media(color_scheme=theme)
     page.goto((site / f"{name}.html").as_uri(), wait_until="load")
