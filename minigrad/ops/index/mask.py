@@ -11,8 +11,7 @@ from minigrad.backends.batched import NO_FALLBACK, refuse_batches
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record_n, record_without_grad
 from minigrad.history.inplace import in_place
-from minigrad.ops._dispatch import broadcast_shape, number_in, op, row_by_row, same_device, tensor_method
-from minigrad.ops._dispatch.out_argument import delivered
+from minigrad.ops._dispatch import broadcast_shape, number_in, op, out_argument, row_by_row, same_device, tensor_method
 from minigrad.ops.shape.slices import unbind
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static",
@@ -146,7 +145,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     if out is not None:
         if as_tuple:
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
-        return delivered("nonzero", out, (input,), lambda: nonzero(input))
+        return out_argument.delivered("nonzero", out, (input,), lambda: nonzero(input))
     if as_tuple:
         refuse_batches(NO_FALLBACK.format("nonzero_numpy"), input.array)
         return unbind(record_without_grad("nonzero", intp.argwhere(np.atleast_1d(input.array)), input), 1)

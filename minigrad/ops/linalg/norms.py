@@ -5,7 +5,6 @@ The p-norm of vectors, the distances of rows, and `renorm`, which scales slices 
 else is composed of ops.
 """
 
-import functools
 import math
 from typing import Any
 
@@ -131,9 +130,8 @@ def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = Fals
     RuntimeError for an integer or bool tensor, and as in `vector_norm`.
     """
     if out is not None:
-        compute = functools.partial(norm, input, p, dim, keepdim, dtype=dtype)
-        written: Tensor = delivered("linalg_vector_norm", out, (input,), compute)
-        return written
+        done: Tensor = delivered("linalg_vector_norm", out, (input,), lambda: norm(input, p, dim, keepdim, dtype=dtype))
+        return done
     if p == "nuc":
         return matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     if isinstance(p, str) and p != "fro":
