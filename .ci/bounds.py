@@ -1,5 +1,11 @@
-"""The oldest versions that an extra of pyproject.toml allows, as pip's constraints: `python .ci/bounds.py lessons`."""
+"""The versions that an extra of pyproject.toml allows.
 
+`python .ci/bounds.py oldest lessons` prints the oldest as pip's constraints. `python .ci/bounds.py other REPORT` prints
+what pip would install, by the report of its dry run, in other versions than the environment has that runs this.
+"""
+
+import importlib.metadata
+import json
 import re
 import sys
 import tomllib
@@ -24,16 +30,29 @@ def bounds(extra: str) -> Iterator[tuple[str, tuple[int, ...]]]:
             yield name, tuple(map(int, lowest.split(".")))
 
 
-def main(extra: str) -> None:
-    """Print the constraints, NumPy's first. Of a package that is asked for twice, the higher bound counts."""
+def oldest(extra: str) -> Iterator[str]:
+    """The constraints, NumPy's first. Of a package that is asked for twice, the higher bound counts."""
     lowest: dict[str, tuple[int, ...]] = {}
     numpy = [(found[1], tuple(map(int, found[3].split(".")))) for line in PROJECT["dependencies"]
              if (found := REQUIREMENT.match(line))]
     for name, version in [*numpy, *bounds(extra)]:
         lowest[name] = max(version, lowest.get(name, version))
-    for name, version in lowest.items():
-        print(f"{name}=={'.'.join(map(str, version))}")
+    return (f"{name}=={'.'.join(map(str, version))}" for name, version in lowest.items())
+
+
+def other(report: str) -> Iterator[str]:
+    """What would be installed and is here in another version, or not at all."""
+    here = {normal(each.name): each.version for each in importlib.metadata.distributions()}
+    for each in json.loads(Path(report).read_text("utf-8"))["install"]:
+        name, version = each["metadata"]["name"], each["metadata"]["version"]
+        if here.get(normal(name)) != version:
+            yield f"{name}=={version}"
+
+
+def normal(name: str) -> str:
+    """A package's name as all spellings of it are compared."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    print("\n".join({"oldest": oldest, "other": other}[sys.argv[1]](sys.argv[2])))

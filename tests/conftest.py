@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.torch_versions import exception
 MARKS = {"parity": "torch", "reports": "torch", "browser": "browser", "frontend": "node", "distributed": "mpi",
          "models": "models"}
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes start, and each would compile all of minigrad
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # grammars of addresses: two seconds of each import of nbformat
 PRIVATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "MPLCONFIGDIR")
 
 

@@ -26,7 +26,7 @@ html_copy_source = False
 html_show_search_summary = False  # the browser may not read other pages of a folder, and would say so in red
 html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/",
                       "top_of_page_buttons": []}
-pygments_style, pygments_dark_style = "friendly", "github-dark"
+pygments_style, pygments_dark_style = "a11y-light", "github-dark"  # every letter at 4.5:1 or more
 
 nb_execution_mode = "off"  # the lessons were run when they were gathered, with their inspectors
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote
 
 import pytest
@@ -23,6 +24,7 @@ require("browser", has_browser() and installed("sphinx"), "chromium, playwright 
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.fixtures import AXE
 from tests.lessons.answers import KEYS
 
 ROOT = Path(__file__).parents[2]
@@ -126,7 +128,7 @@ def test_the_gallery_is_live(site: Path, offline: tuple[Page, list[str]]) -> Non
     assert page.locator("article img").count() and wrong == []
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 800), (390, 844)])
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 800), (800, 900), (390, 844)])
 def test_a_number_is_dragged_in_the_first_screen(site: Path, offline: tuple[Page, list[str]],
                                                  width: int, height: int) -> None:
     page, wrong = offline
@@ -299,6 +301,29 @@ def test_the_page_that_a_link_leads_to_is_there(site: Path, offline: tuple[Page,
     page.goto((site / "play.html").as_uri(), wait_until="load")
     assert "is shown here" in page.locator("main").inner_text()
     assert wrong == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["lessons/09_function", "engine", "source/minigrad/autograd/graph"])
+def test_code_can_be_read(site: Path, offline: tuple[Page, list[str]], name: str,
+                          theme: Literal["light", "dark"]) -> None:
+    page, _ = offline
+    page.emulate_media(color_scheme=theme)
+    page.goto((site / f"{name}.html").as_uri(), wait_until="load")
+    assert page.locator(".highlight pre span").count() > 10
+    page.evaluate("library => (0, eval)(library)", AXE.read_text(encoding="utf-8"))
+    faint = page.evaluate("axe.run('.highlight', {runOnly: ['color-contrast']}).then(({violations}) =>"
+                          " violations.flatMap(({nodes}) => nodes.map(({html}) => html)))")
+    assert faint == []
+
+
+def test_a_telephone_shows_where_a_question_is_answered(site: Path, offline: tuple[Page, list[str]]) -> None:
+    page, _ = offline
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto((site / "questions.html").as_uri(), wait_until="load")
+    links = page.locator("table a[href*='#cell-']")
+    places = [link.bounding_box() for link in links.all()]
+    assert len(places) > 57 and all(place and place["x"] + place["width"] <= 390 for place in places)
 
 
 def test_search_finds_a_page(site: Path, offline: tuple[Page, list[str]]) -> None:

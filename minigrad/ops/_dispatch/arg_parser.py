@@ -75,6 +75,7 @@ def parses_arguments(function: Function, name: str, method: bool = False,
     return call
 
 
+@functools.lru_cache(maxsize=4096)
 def unless_overridden(parse: Function) -> Function:
     """`parse_and_retry`, except that the error of a `__torch_function__` propagates."""
     def call(error: Exception, function: Function, shown: Function, name: str, method: bool, args: tuple[Any, ...],

@@ -253,8 +253,9 @@ def converted(result: Any, cls: type) -> Any:
     return result
 
 
+@functools.lru_cache(maxsize=4096)  # autocast and modes are turned on and off in each step of a training loop
 def overridable(function: Function, public: Function | None = None, name: str = "", in_python: bool = False,
-                is_operator: bool = False) -> Function:
+                is_operator: bool = False, shown_as: str = "") -> Function:
     """Wrap a function so that it first asks the `__torch_function__` of its arguments.
 
     Args:
@@ -262,6 +263,7 @@ def overridable(function: Function, public: Function | None = None, name: str = 
         name: alternatively that of a method of Tensor, which is looked up when needed.
         in_python: PyTorch has the function in Python, and passes arguments with a default as keywords.
         is_operator: return NotImplemented if nobody answers, so that Python tries the other operand.
+        shown_as: the `__name__` of the wrapper; by default that of the function.
     """
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -273,6 +275,7 @@ def overridable(function: Function, public: Function | None = None, name: str = 
         return (answer_of(func, asked, *given, in_python) if is_operator else
                 handle(func, asked, *given, in_python, bool(name)))
 
+    call.__name__ = shown_as or call.__name__
     return call
 
 
@@ -324,6 +327,9 @@ class OverridableProperty(property):
         self.name = self.__name__ = name
 
 
+overridable_property = functools.lru_cache(maxsize=256)(OverridableProperty)
+
+
 class Wrapped:
     """The attributes of Tensor, with and without wrappers."""
 
@@ -351,10 +357,9 @@ class Wrapped:
         plain = vars(Tensor).get(name)
         shown = vars(TensorData)[name] if plain is None else plain
         if isinstance(shown, property):
-            wrapper: Any = OverridableProperty(shown, name)
+            wrapper: Any = overridable_property(shown, name)
         elif isinstance(shown, (FunctionType, functools.partial)):
-            wrapper = overridable(shown, None, SAME_METHOD.get(name, name), name in IN_PYTHON, name in OPERATORS)
-            wrapper.__name__ = name
+            wrapper = overridable(shown, None, SAME_METHOD.get(name, name), name in IN_PYTHON, name in OPERATORS, name)
         else:
             return
         cls.plain[name], cls.wrappers[name] = plain, wrapper

@@ -41,6 +41,25 @@ def answers(root: Locator) -> None:
     assert root.evaluate(LONG) == 0
 
 
+LETTERS = """texts => [...new Set(texts.filter(text => text.checkVisibility() && text.textContent !== '')
+  .map(text => getComputedStyle(text).fontSize))]"""
+
+
+def test_a_narrow_page_has_the_card_under_the_map(page: Page, opened: Opened) -> None:
+    """Each has the whole width; all numbers in a box have letters of one size."""
+    case = MODELS["mlp"][1]()
+    page.set_viewport_size({"width": 416, "height": 900})
+    root = opened(inspect(case.model, *case.inputs, **case.loss))
+    whole(root)
+    parts = [root.locator(part).bounding_box() for part in (".mg-svg", ".mg-details-body", ".mg-overview")]
+    assert all(part and part["x"] >= 0 and part["x"] + part["width"] <= 416 for part in parts)
+    assert parts[0] and parts[1] and parts[1]["y"] >= parts[0]["y"] + parts[0]["height"]
+    assert parts[1]["width"] > 350
+    page.set_viewport_size({"width": 1440, "height": 900})
+    expect(root.locator(".mg-told").first).not_to_be_empty()
+    assert root.locator(".mg-measured :is(.mg-caption, .mg-told, .mg-class)").evaluate_all(LETTERS) == ["11px"]
+
+
 @pytest.mark.parametrize("model", ["mlp", "unet", "lstm"])
 def test_exported_pages_answer_at_all_widths(page: Page, opened: Opened, model: str) -> None:
     case = MODELS[model][1]()

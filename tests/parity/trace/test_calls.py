@@ -14,6 +14,8 @@ import pytest
 
 import minigrad
 from minigrad_widgets import Inspector, checkup, explain, inspect
+from minigrad_widgets.graph.folding import Folding
+from minigrad_widgets.graph.layout import compute_layout
 
 pytestmark = pytest.mark.torch
 
@@ -196,3 +198,41 @@ def test_errors_of_any_call_are_explained(torch) -> None:
     for call in (x.backward, functools.partial(torch.Tensor.backward, x), torch.compile(x.backward, backend="eager")):
         assert explain(call).rule == "not-a-scalar"
     assert importlib.import_module("minigrad_widgets.doctor.library").library_of([x.backward]).name == "torch"
+
+
+LINEAR = ["AccumulateGrad", "TBackward0", "AccumulateGrad", "AddmmBackward0"]
+SMALL_MODELS = {  # the layers, the loss, and the boxes that the model opens with
+    "mlp": (lambda nn: nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)), "cross_entropy",
+            ["0", "1", "2", "loss"]),
+    "without a loss": (lambda nn: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)), None, ["0", "1", "2"]),
+    "nested": (lambda nn: nn.Sequential(nn.Sequential(nn.Flatten(), nn.Linear(3, 2)), nn.Sigmoid()), "mse_loss",
+               ["0.1", "1", "loss"]),
+    "a sum": (lambda nn: summed(nn, nn.Linear(3, 2), nn.Linear(3, 2)), "cross_entropy",
+              ["layers.0", "layers.1", "AddBackward0", "loss"]),
+    "one layer": (lambda nn: nn.Sequential(nn.Flatten(), nn.Linear(3, 2)), "cross_entropy",
+                  [*LINEAR, "LogSoftmaxBackward0", "NllLossBackward0"]),
+}
+
+
+def summed(nn: Any, *layers: Any) -> Any:
+    """Return a module that adds what its layers make of the same input."""
+    class Summed(nn.Module):  # type: ignore[misc]  # of either library
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(layers)
+
+        def forward(self, x: Any) -> Any:
+            return self.layers[0](x) + self.layers[1](x)
+
+    return Summed()
+
+
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_a_small_model_opens_as_its_layers(lib: Any, name: str) -> None:
+    """One layer and its loss are drawn whole: a map would have two boxes."""
+    make, loss, wanted = SMALL_MODELS[name]
+    target = {"cross_entropy": lib.tensor([0, 1, 0, 1, 1]), "mse_loss": lib.zeros(5, 2)}.get(loss)
+    given = {} if loss is None else {"target": target, "loss_fn": getattr(lib.nn.functional, loss)}
+    data = inspect(make(lib.nn), lib.ones(5, 3), **given)._data
+    boxes = Folding(data, data["folded"], compute_layout).data["nodes"] if data["folded"] else data["nodes"]
+    assert [box["name"] for box in boxes] == wanted

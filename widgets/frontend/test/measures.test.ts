@@ -213,7 +213,7 @@ it("says at a glance what the model is, which part costs most, and where gradien
   expect(told).toEqual([
     `Net, 100 parameters, ${trace.nodes.length} nodes`,
     `first Linear: 3 s forward and backward (${Math.round(300 / total)} %)`,
-    "its norm ‖∇‖ shrinks 2,000,000× on its way from the output (first Linear: 2) to the input (second Linear: 1.00e-6)",
+    "its norm ‖∇‖ shrinks 2,000,000× on its way from the output (first: 2) to the input (second: 1.00e-6)",
     "first Linear: 1.5 KiB",
     "second Linear: 75 parameters (75 %)",
   ]);
@@ -239,10 +239,10 @@ function card(change: (trace: Trace) => void): Record<string, string> {
 
 it("names the direction in which a gradient changes, and what is largest between the ends", () => {
   const norms = (...all: number[]) => (trace: Trace) => all.forEach((norm, at) => ((trace.rows?.scopes[at + 1] as unknown[])[6] = norm));
-  expect(card(norms(9, 2, 0.5)).gradient).toBe("its norm ‖∇‖ grows 18× on its way from the output (c Linear: 0.5) to the input (a Linear: 9)");
-  expect(card(norms(2, 8, 2.5)).gradient).toBe("its norm ‖∇‖ stays about as large on its way from the output (c Linear: 2.5) to the input (a Linear: 2); largest between them at b Linear: 8");
-  expect(card(norms(3, 0.1, 9)).gradient).toMatch(/shrinks 3× .*; smallest between them at b Linear: 0\.1$/);
-  expect(card(norms(0, 1, 1)).gradient).toMatch(/vanishes on its way .* \(a Linear: 0\)/);
+  expect(card(norms(9, 2, 0.5)).gradient).toBe("its norm ‖∇‖ grows 18× on its way from the output (c: 0.5) to the input (a: 9)");
+  expect(card(norms(2, 8, 2.5)).gradient).toBe("its norm ‖∇‖ stays about as large on its way from the output (c: 2.5) to the input (a: 2); largest between them at b: 8");
+  expect(card(norms(3, 0.1, 9)).gradient).toMatch(/shrinks 3× .*; smallest between them at b: 0\.1$/);
+  expect(card(norms(0, 1, 1)).gradient).toMatch(/vanishes on its way .* \(a: 0\)/);
 });
 
 it("says that the first call of a kind was a warm-up, where later ones of as much work took less", () => {

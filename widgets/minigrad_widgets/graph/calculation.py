@@ -20,7 +20,7 @@ Data = dict[str, Any]
 
 MOST_OPS, MOST_ROWS, MOST_COLUMNS = 24, 4, 4
 LABELS, ENTRY, ROW = 84, 76, 23  # pixels: the names in a box, and the place of a number
-SIGN, BETWEEN = 44, 46
+SIGN, BETWEEN = 44, 30
 LONGEST = 16  # letters of the name of a result that the program does not name
 SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "neg": "−", "pow": "^", "matmul": "@", "sum": "Σ"}
 RULES = {("add", 2): "each term gets the gradient as it is", ("add", 1): "the gradient stays as it is",

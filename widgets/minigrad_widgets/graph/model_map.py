@@ -18,7 +18,7 @@ Signature = tuple[Any, ...]
 
 LIMIT = 60  # boxes that are drawn at first of a graph without modules
 SMALL = 30  # a graph of up to so many nodes is shown whole; it is also the most boxes that a map opens with
-LEAST = 12  # where a model is asked for, a graph of up to so many
+LEAST = 12  # where one layer is asked for, a graph of up to so many
 FEWEST = 8
 ALIKE = 3  # so many siblings in a row are one box
 PERIOD = 8  # the most siblings and ops between them that repeat together
@@ -28,17 +28,21 @@ VIEWS = frozenset({"Alias", "Expand", "Permute", "Reshape", "ReshapeAlias", "Sel
                    "Transpose", "UnsafeView", "Unsqueeze", "View"})
 
 
-def has_modules(data: Data, small: int = SMALL) -> bool:
-    """Return whether a graph is large enough to be folded, and has modules."""
-    return len(data["nodes"]) > small and any(scope["module"] for scope in data["scopes"])
+def is_map(data: Data, model: bool) -> bool:
+    """Return whether a graph has modules, and is large enough to be folded: of a model, two layers suffice."""
+    scopes, nodes = data["scopes"], data["nodes"]
+    modules = {at for at, scope in enumerate(scopes) if scope["module"]}
+    inner = {record.get("scope") for record in nodes} & modules - {scope["parent"] for scope in scopes}
+    layers = [scope for scope in inner if not _is_loss(data, -1 - scope)]
+    return bool(modules) and (len(nodes) > (LEAST if model else SMALL) or model and len(layers) > 1)
 
 
-def gather(data: Data, small: int = SMALL) -> None:
+def gather(data: Data, model: bool = False) -> None:
     """Add scopes for the loss, for siblings that are alike and for runs of ops between modules.
 
     An item is a node or, negative, -1 - a scope; ids do not change, but a parent may have a higher one.
     """
-    if not has_modules(data, small):
+    if not is_map(data, model):
         return
     _take_in_views(data, {scope["parent"] for scope in data["scopes"]})
     found = dict(runs(data))
@@ -220,15 +224,15 @@ def _cut(data: Data, scope: int | None, items: list[int]) -> None:
             _cut(data, -1 - _add(data, scope, piece, title(data, piece)), piece)
 
 
-def opening(data: Data, limit: int = LIMIT, small: int = SMALL) -> list[int]:
+def opening(data: Data, limit: int = LIMIT, model: bool = False) -> list[int]:
     """Return the scopes that are folded at first.
 
-    Nothing is folded in a graph of up to `small` nodes. A model opens as a map: the largest boxes are opened until
-    there are at least `FEWEST`, half as many of a small one, those that are alike together, but never so that there are
-    more than `SMALL`, and none that has only ops in it. From a row of blocks that are alike, the first is taken out and
-    opened instead of all. In a graph without modules as little is folded as needed to stay within `limit` boxes.
+    Nothing is folded in a small graph, if no `model` was asked for. A model opens as a map: the largest boxes are
+    opened until there are at least `FEWEST`, half as many of a small one, those that are alike together, but never so
+    that there are more than `SMALL`, and none that has only ops in it. From a row of blocks that are alike, the first
+    is taken out and opened instead of all. Without modules as little is folded as needed to stay within `limit` boxes.
     """
-    if not has_modules(data, small):
+    if not is_map(data, model):
         return _by_depth(data, limit)
     inside: dict[int | None, list[int]] = {}
     for scope, record in enumerate(data["scopes"]):

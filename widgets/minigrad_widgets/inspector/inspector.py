@@ -25,7 +25,7 @@ from minigrad_widgets.graph.derived import derived
 from minigrad_widgets.graph.folding import Folding, add_runs, failure
 from minigrad_widgets.graph.frames import frames
 from minigrad_widgets.graph.layout import compute_layout
-from minigrad_widgets.graph.model_map import LEAST, SMALL, gather, opening
+from minigrad_widgets.graph.model_map import gather, opening
 from minigrad_widgets.graph.rows import rows
 from minigrad_widgets.inspector.grad_modes import WORDS, mode_at, modes
 from minigrad_widgets.inspector.long_strings import shorten
@@ -58,7 +58,7 @@ class Inspector(Widget):
     `parts` names what is shown besides the picture and its steps, of "lenses", "source", "details", "queue", "memory"
     and "tools"; the button "more" shows the rest. None shows everything.
 
-    A graph of up to 30 nodes is drawn whole; with `model=True` modules are folded from 13 nodes on.
+    A graph of up to 30 nodes is drawn whole; with `model=True` modules are folded if there are two layers or 13 nodes.
 
     Raises ValueError for a lens "values" of a program too large to be read in it, and for unknown parts.
     """
@@ -91,7 +91,7 @@ class Inspector(Widget):
         collects = gc.isenabled()
         try:
             gc.disable()  # all that is made here stays: the collections of a large trace took longer than the rest
-            questions, small = self._prepare(trace, ask, LEAST if model else SMALL)
+            questions, small = self._prepare(trace, ask, model)
             text = written(self._data)
         finally:
             if collects:
@@ -105,20 +105,20 @@ class Inspector(Widget):
                          score={"right": 0, "answered": 0, "of": len(questions)})
 
     def _prepare(self, trace: Trace, ask: bool | Iterable[str | Mapping[str, Any]],
-                 whole: int) -> tuple[list[Any], Any]:
+                 model: bool) -> tuple[list[Any], Any]:
         """Fill `_data`: the trace, and what Python adds to it; return the questions, and the calculation or None.
 
         Positions are those of what is drawn at first: the browser lays out what is unfolded later.
         """
         self._trace = trace
         self._data: dict[str, Any] = shorten(trace.to_dict())
-        gather(self._data, whole)
+        gather(self._data, model)
         add_runs(self._data)
         call = trace.failed()
         if call is not None and (failed := failure(self._data, call)):
             self._data["failed"] = failed
         self._folding: Folding | None = None
-        self._data["folded"] = opening(self._data, small=whole)
+        self._data["folded"] = opening(self._data, model=model)
         if self._data["folded"]:
             self._folding = Folding(self._data, self._data["folded"], compute_layout)
             self._data["opening"] = self._folding.layout()

@@ -133,7 +133,7 @@ function gradients(trace: Trace, all: readonly Part[], link: (part: Part) => HTM
   }).sort((a, b) => b.order - a.order);
   const [output, input, between] = [sized[0], sized.at(-1), sized.slice(1, -1).sort((a, b) => a.norm - b.norm)];
   if (!output || !input || output === input) return all.some(({ row }) => row.gradient === "not kept") ? [["gradient", "not kept at this level of detail"]] : [];
-  const at = ({ part }: { part: Part }): Node => html("span", {}, link(part), ": ", html("span", { class: "mg-size" }, measureText(part.row, "gradient", 2)));
+  const at = ({ part }: { part: Part }): Node => html("span", {}, link(/^\d+$/.test(part.name) ? part : { ...part, kind: "" }), ": ", html("span", { class: "mg-size" }, measureText(part.row, "gradient", 2)));
   const fold = Math.max(output.norm, input.norm) / Math.min(output.norm, input.norm);
   const way = output.norm === input.norm || fold < 1.5 ? ["stays about as large"] : fold === Infinity ? [input.norm === 0 ? "vanishes" : "appears"] : [input.norm < output.norm ? "shrinks " : "grows ", times(fold)];
   const [least, greatest] = [between[0], between.at(-1)];
