@@ -27,6 +27,7 @@ def note_read(*tensors: Any) -> None:
         for tensor in tensors:
             reader(tensor)
 
+
 NEW = tuple.__new__  # to look it up takes a tenth of the time of `shape`
 
 
