@@ -160,6 +160,6 @@ def check_results(trace: Any, name: str, tolerance: float) -> Counter[str]:
                 continue
             with np.errstate(all="ignore"):
                 found = evaluate(expression, operands)
-            np.testing.assert_allclose(found, result, tolerance, tolerance, err_msg=f"{name} {event['op']}")
+                np.testing.assert_allclose(found, result, tolerance, tolerance, err_msg=f"{name} {event['op']}")
             checked[event["op"]] += 1
     return checked

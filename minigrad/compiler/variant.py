@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad._base.contexts import quiet
 from minigrad._base.optional import optional
 from minigrad.autograd.function import Function as AutogradFunction
 from minigrad.compiler.program.passes import LAST_OF_JOINT, partition
@@ -201,7 +202,8 @@ class Variant:
 
     def bind(self, arrays: list[Any]) -> None:
         """Put the functions on these arrays, of the inputs that stay."""
-        self.arrays, self.functions = arrays, self.source.bind(dict(zip(self.staying, arrays, strict=True)))
+        functions = self.source.bind(dict(zip(self.staying, arrays, strict=True)))
+        self.arrays, self.functions = arrays, [*map(quiet, functions)]  # run once: they write to what they read
         self.owners = {id(owner_of(a)) for m, a in zip(self.staying, arrays, strict=True) if m in self.changed}
 
     # when it holds

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from minigrad._base.contexts import quiet
 from minigrad._base.files import is_cell
 from minigrad.trace.schema import Parts
 
@@ -174,6 +175,7 @@ def plain(number: Any) -> Any:
     return number if isinstance(number, int) else str(number)
 
 
+@quiet  # squares may overflow
 def statistics(array: Any) -> dict[str, Any]:
     """What is recorded of a large array: statistics of its finite entries, the count of others, the norm of all."""
     flat = array.ravel()

@@ -13,7 +13,7 @@ import numpy as np
 from minigrad._base.dtype import as_dtype
 from minigrad._base.warnings import warn
 from minigrad.backends.batched import refuse_out
-from minigrad.core import LOCAL, UNUSUAL, Tensor, counter_of, materialized
+from minigrad.core import LOCAL, UNUSUAL, Tensor, counter_of, materialized, plain
 from minigrad.core.saved import refuse_outside_inference_mode
 from minigrad.history.inplace import check_memory, check_written
 
@@ -43,6 +43,7 @@ SENTENCES: dict[str, str] = {  # of functions with words of their own
     **dict.fromkeys(("cummax", "cummin", "logcumsumexp"), "expected scalar_type {wanted} but found {given}"),
     **dict.fromkeys(("index_select", "masked_select"), "{name}(): self and result must have the same scalar type"),
     **dict.fromkeys(("bucketize", "searchsorted"), POSITIONS),
+    "nonzero": "nonzero: Expected out tensor to have scalar type {wanted} but got scalar type{given}",
     "mode": "expected scalar type '{wanted}' but got '{given}' for {role} output",
     "take": "take(): self and out expected to have the same dtype, but got self.dtype = {wanted} and out.dtype = "
             "{given}",
@@ -103,7 +104,7 @@ def delivered(name: str, out: Any, args: Sequence[Any], compute: Callable[[], An
     results = result if isinstance(result, tuple) else (result,)
     for position, (target, value) in enumerate(zip(outs, results, strict=True)):
         check_out_dtype(name, target, value, position)
-        write(target, value, tensors)
+        write(target, plain(value.array != 0) if name in ("all", "any") else value, tensors)
     return type(result)(outs) if isinstance(result, tuple) else out
 
 

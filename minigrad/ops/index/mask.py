@@ -11,7 +11,7 @@ from minigrad.backends.batched import NO_FALLBACK, refuse_batches
 from minigrad.backends.registry import backend_of, device_like
 from minigrad.core import Node, Tensor, plain, record_n, record_without_grad
 from minigrad.history.inplace import in_place
-from minigrad.ops._dispatch import broadcast_shape, number_in, op, row_by_row, same_device, tensor_method
+from minigrad.ops._dispatch import broadcast_shape, number_in, op, out_argument, row_by_row, same_device, tensor_method
 from minigrad.ops.shape.slices import unbind
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static",
@@ -140,8 +140,12 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 @op(method=True)
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """The indices of the non-zero elements, int64, one per row; `as_tuple`: a vector per dimension, as an index."""
+    if out is not None:
+        if as_tuple:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+        return out_argument.delivered("nonzero", out, (input,), lambda: nonzero(input))
     if as_tuple:
         refuse_batches(NO_FALLBACK.format("nonzero_numpy"), input.array)
         return unbind(record_without_grad("nonzero", intp.argwhere(np.atleast_1d(input.array)), input), 1)

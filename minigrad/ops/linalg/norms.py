@@ -16,6 +16,7 @@ from minigrad.backends.numpy import XP, total
 from minigrad.core import Node, Tensor, plain, record1, record2, record_n
 from minigrad.ops._dispatch import Scaled, broadcast_and_promote, broadcast_shape, check_minus, op, same_device, widened
 from minigrad.ops._dispatch.memory_order import row_by_row
+from minigrad.ops._dispatch.out_argument import delivered
 from minigrad.ops.index.flat_indexing import raw
 from minigrad.ops.index.mask import masked_fill
 from minigrad.ops.linalg import checks
@@ -121,13 +122,16 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
 
 
 @op(method=True)
-def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = False, *,
+def norm(input: Tensor, p: Order = "fro", dim: Dims = None, keepdim: bool = False, out: Tensor | None = None,
          dtype: dtype_type | None = None) -> Tensor:
     """The p-norm of the elements, over all dimensions or over `dim`; "fro": the 2-norm; "nuc": the nuclear norm.
 
     The gradient is 0 where the norm is 0; for the infinity norm, elements of equal magnitude share it. Raises
     RuntimeError for an integer or bool tensor, and as in `vector_norm`.
     """
+    if out is not None:
+        done: Tensor = delivered("linalg_vector_norm", out, (input,), lambda: norm(input, p, dim, keepdim, dtype=dtype))
+        return done
     if p == "nuc":
         return matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     if isinstance(p, str) and p != "fro":

@@ -78,3 +78,20 @@ def test_another_dtype(torch, form, name, dtype):
 @pytest.mark.parametrize("name", OTHERS)
 def test_another_dtype_of_others(torch, name, dtype):
     alike(torch, lambda m: OTHERS[name](m, m.tensor([[1.0, 2], [3, 4]]), m.empty(0, dtype=getattr(m, dtype))))
+
+
+@pytest.mark.parametrize("call", [
+    "norm(x, out=out)", "norm(x, dim=0, out=out)", "norm(x, 2, 0, True, out)", "norm(x, p=1, dim=1, out=out)",
+    "norm(x.requires_grad_(), out=out)", "nonzero(x, out=out)",
+    "nonzero(x, as_tuple=True, out=out)", "any(x.byte(), out=out)", "all(x.byte(), out=out)",
+    "any(x.byte(), 0, out=out)", "all(x, 1, out=out)"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("shape", [(0,), (2, 2)], ids=str)
+def test_functions_without_a_signature(torch, every_warning, call, dtype, shape):
+    """`norm` and `nonzero`, which PyTorch writes in Python, and tests of bytes whose result is to be a bool."""
+    def program(m):
+        x, out = m.tensor([[1.0, 0], [3, 4]]), m.zeros(shape, dtype=getattr(m, dtype))
+        result = eval(f"m.{call}", {"m": m, "x": x, "out": out})
+        return result, result is out, out.stride()
+
+    alike(torch, program)

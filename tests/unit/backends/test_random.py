@@ -46,7 +46,8 @@ def test_any_sequence_of_draws_is_pytorchs(torch, seed, calls):
         ours = ours_of(stream, n, dtype, span)
         assert ours.dtype == theirs.dtype
         tolerance = 2e-3 if dtype == "float16" else 1e-6
-        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance, err_msg=f"{name} of {n} {dtype}")
+        with np.errstate(under="ignore"):  # of NumPy's own comparison
+            np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance, err_msg=f"{name} of {n} {dtype}")
         assert stream.state_bytes() == generator.get_state().numpy().tobytes()
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import minigrad
 from minigrad.core.engine import SILENCE, ignore_numpy_warnings
+from minigrad.recording.builder import statistics
 from tests.parity.compare import arrays_of
 from tests.parity.tables import all_cases, all_plain
 from tests.wasm import tables as wasm_tables
@@ -148,3 +149,28 @@ def attempt(case):
         return wasm_tables.outcome(*case[:2])
     except OverflowError as error:
         return str(error)
+
+
+def test_a_compiled_step_where_numpy_raises():
+    """Forward, backward and the update of a compiled step overflow and underflow without an error."""
+    def step(x):
+        y = (x * x).exp()
+        y.sum().backward()
+        optimizer.step()
+        return y
+
+    x = minigrad.tensor([1e-30, 50.0, -1e30], requires_grad=True)
+    optimizer = minigrad.optim.NAdam([x])
+    compiled = minigrad.compile(step, backend="numpy")
+    with np.errstate(all="raise"):
+        for _ in range(4):
+            optimizer.zero_grad()
+            y = compiled(x)
+    assert compiled.explain().variants == 1 and y.tolist()[0] == 1
+
+
+def test_statistics_of_a_recorded_tensor_where_numpy_raises():
+    x = minigrad.full((200,), 1e30, dtype=minigrad.float64) ** 6
+    with np.errstate(all="raise"):
+        found = statistics(x.numpy())
+    assert found["norm"] == pytest.approx(1e180 * 200 ** 0.5)
