@@ -20,7 +20,7 @@ from minigrad_widgets import Inspector
 torch.manual_seed(0)
 layer, batch = nn.Linear(2, 2), torch.ones(1, 2)
 with record() as first:
-    hidden = layer(batch).tanh()
+    hidden = layer(batch)
     loss = (hidden + batch).sum()
     loss.backward()
 Inspector(first)
@@ -133,7 +133,7 @@ reveal("13.4", facts_of(small(wanted).sum(), small, wanted)["leaves"])
 with record() as trace:
     loss = small(wanted).sum()
     loss.backward()
-Inspector(trace)
+Inspector(trace, parts=["lenses", "queue", "memory", "tools"])
 
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: ten facts

@@ -475,6 +475,32 @@ def test_columns_follow_the_window(page: Page, opened: Opened) -> None:
     expect(root.locator(".mg-lit")).to_have_count(1)
 
 
+PLACED = """boxes => Object.fromEntries(boxes.map(box => {
+  const { left, top, width, height } = box.getBoundingClientRect();
+  return [box.parentElement.querySelector('.mg-title').textContent, [left, top, width, height].map(Math.round)];
+}))"""
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES[:2])
+def test_forward_and_backward_are_the_same_map(page: Page, opened: Opened, width: int, height: int) -> None:
+    """The same boxes at the same places, however long the sentence above; only what they say of the step differs."""
+    page.set_viewport_size({"width": width, "height": height})
+    root = mapped(opened)
+    page.wait_for_timeout(400)  # the panes take their size
+    boxes, tabs = root.locator(".mg-node .mg-box"), root.locator(".mg-tab")
+    before = boxes.evaluate_all(PLACED)
+    assert len(before) >= 8
+    for lens in ("forward", "backward", "forward"):
+        tabs.filter(has_text=lens).click()
+        expect(root).to_have_attribute("data-lens", lens)
+        for key in ("End", "ArrowLeft"):
+            root.press(key)
+            root.evaluate(SETTLED)
+            shown = boxes.evaluate_all(PLACED)
+            assert len(shown) == len(before) or lens == "forward" and key == "ArrowLeft"
+            assert [title for title, place in shown.items() if place != before.get(title)] == []
+
+
 def test_a_row_of_blocks_opens_into_its_blocks(page: Page, opened: Opened) -> None:
     root = mapped(opened)
     root.locator(".mg-node[data-scope]").filter(has_text="×11").locator(".mg-title").click()

@@ -8,11 +8,12 @@ from tests.groups import has_models, require
 
 require("models", has_models(), "the extra `models` is not installed, or PyTorch is missing")
 
-from minigrad_widgets import Inspector
+from minigrad_widgets import Inspector, inspect
 from minigrad_widgets.graph.folding import Folding
 from minigrad_widgets.graph.layout import compute_layout
 from minigrad_widgets.graph.model_map import FEWEST, SMALL
 from minigrad_widgets.torch_reader import record
+from tests.comparison.models import MODELS
 from tests.models.zoo import ZOO, loop_of
 
 
@@ -32,3 +33,11 @@ def test_a_model_opens_as_a_map(name: str) -> None:
     assert 1 <= titles.count("loss") <= passes
     assert not any("Loss" in title or "Softmax" in title for title in titles)
     assert "AccumulateGrad" not in titles
+
+
+def test_the_page_of_gpt2_small_is_small() -> None:
+    """Of the whole training step, forward and backward, with what was computed in both."""
+    case = MODELS["gpt2"][1]()
+    inspector = inspect(case.model, *case.inputs, **case.loss)
+    assert len(inspector.recording.nodes) > 800
+    assert len(inspector.to_html().encode()) < 2_000_000

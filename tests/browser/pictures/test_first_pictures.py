@@ -14,6 +14,7 @@ require("browser", has_browser(), "chromium or playwright is not installed")
 from playwright.sync_api import Page
 
 import minigrad as torch
+from minigrad import nn
 from minigrad.recorder import record
 from minigrad_widgets import Inspector
 from tests.browser.fixtures import Opened
@@ -50,7 +51,14 @@ def chain() -> None:
     (torch.relu(torch.ones(3) * w) * 2.0).sum().backward()
 
 
-@pytest.mark.parametrize("program", [twice, written, chain])
+def beside() -> None:
+    """Lesson 13: a layer, and a path around it."""
+    layer, batch = nn.Linear(2, 2), torch.ones(1, 2)
+    hidden = layer(batch)
+    (hidden + batch).sum().backward()
+
+
+@pytest.mark.parametrize("program", [twice, written, chain, beside])
 @pytest.mark.parametrize("width", [900, 1280])
 def test_the_whole_graph_is_seen_in_the_middle(page: Page, opened: Opened, program: Callable[[], None],
                                                width: int) -> None:

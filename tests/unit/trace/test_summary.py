@@ -35,6 +35,21 @@ def summary(train: bool = True) -> Summary:
     return trace.summary()
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_the_rows_are_a_data_frame(library: str) -> None:
+    """With a column for each field, by which they can be sorted and selected."""
+    frames, found = pytest.importorskip(library, reason=f"{library} is not installed"), summary()
+    frame = frames.DataFrame(found.rows)
+    assert tuple(frame.columns) == found.rows[0]._fields
+    for field in ("name", "module", "depth", "calls", "parameters", "saved", "flops"):
+        assert list(frame[field]) == [getattr(row, field) for row in found.rows]
+    assert [tuple(shape) for shape in frame["output"]] == [row.output for row in found.rows]
+    assert list(frame["gradient"]) == pytest.approx([row.gradient for row in found.rows])
+    by_memory = frame.sort_values("saved") if library == "pandas" else frame.sort("saved")
+    assert list(by_memory["saved"]) == sorted(row.saved for row in found.rows)
+    assert frame["forward_seconds"].isnull().all() if library == "pandas" else frame["forward_seconds"].is_null().all()
+
+
 def test_the_table() -> None:
     assert repr(summary()) == """\
 module             class       output  parameters  saved  gradient
