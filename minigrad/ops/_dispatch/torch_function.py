@@ -327,14 +327,12 @@ class OverridableProperty(property):
         self.name = self.__name__ = name
 
 
-overridable_property = functools.lru_cache(maxsize=256)(OverridableProperty)
-
-
 class Wrapped:
     """The attributes of Tensor, with and without wrappers."""
 
     plain: ClassVar[dict[str, Any]] = {}  # by name: what the class had; None for what it inherits
     wrappers: ClassVar[dict[str, Any]] = {}
+    property_of = staticmethod(functools.lru_cache(maxsize=256)(OverridableProperty))
 
     @classmethod
     def update(cls) -> None:
@@ -357,7 +355,7 @@ class Wrapped:
         plain = vars(Tensor).get(name)
         shown = vars(TensorData)[name] if plain is None else plain
         if isinstance(shown, property):
-            wrapper: Any = overridable_property(shown, name)
+            wrapper: Any = cls.property_of(shown, name)
         elif isinstance(shown, (FunctionType, functools.partial)):
             wrapper = overridable(shown, None, SAME_METHOD.get(name, name), name in IN_PYTHON, name in OPERATORS, name)
         else:

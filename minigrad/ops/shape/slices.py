@@ -52,7 +52,9 @@ class Slice(Node):
     def forward(a: Tensor, dim: int, part: slice) -> Tensor:
         x = materialized(a)
         index = (*(slice(None),) * dim, part)
-        return record_view(Slice, x[index], a, (index, x.shape))
+        if not (y := x[index]).size and part.start:  # NumPy forgets where it begins
+            y = x[(*index[:-1], slice(part.start, None))][(*index[:-1], slice(y.shape[dim]))]
+        return record_view(Slice, y, a, (index, x.shape))
 
     backward = Select.backward
 

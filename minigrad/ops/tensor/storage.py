@@ -151,7 +151,7 @@ def memory_at(owner: Any, low: int, size: int) -> Any:
 def storage_offset(self: Tensor) -> int:
     """The offset of this tensor in its storage, in elements."""
     array = materialized(self)
-    if not array.size:
+    if not array.size and array.base is None:
         return 0
     backend = backend_of(array)
     begin = bounds(root_of(in_memory(array)))[0] if backend is None else backend.storage(array)[0]
@@ -267,9 +267,9 @@ def looking_at(storage: UntypedStorage, dtype: Any, offset: int, size: tuple[int
     """A view of a storage as an array of NumPy's dtype, from an offset, with these strides, in elements. Raises
     RuntimeError if it would leave the storage."""
     step, memory = dtype.itemsize, storage.bytes
-    if 0 in size:
+    if 0 in size and (offset * step > memory.size or backend_of(memory) is not None):
         return np.empty(size, dtype, like=device_like(memory, dtype))
-    needed = (offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])) * step
+    needed = 0 if 0 in size else (offset + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])) * step
     if needed > memory.size:
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(strides)}, storage offset {offset}, and "
                            f"itemsize {step} requiring a storage size of {needed} are out of bounds for storage of "

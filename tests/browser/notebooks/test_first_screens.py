@@ -28,12 +28,12 @@ def answers(root: Locator) -> None:
     card = root.locator(".mg-overview")
     expect(card).to_be_visible()
     told = dict(zip(card.locator("dt").all_inner_texts(), card.locator("dd").all_inner_texts(), strict=True))
-    assert "parameters" in told["is"] and "forward and backward (" in told["most time"]
+    assert "parameters" in told["is"] and "in both passes (" in told["most time"]
     gradient = told["gradient"]
     assert "on its way from the output (" in gradient and ") to the input (" in gradient
     assert any(word in gradient for word in ("shrinks", "grows", "stays about as large"))
     assert "per entry" not in gradient
-    time = told["most time"].partition(": ")[2].partition(" forward")[0]
+    time = told["most time"].partition(": ")[2].partition(" in both")[0]
     texts = root.locator(".mg-node :is(.mg-caption, .mg-told)").all_text_contents()
     assert not any(texts) or any(time in text for text in texts)  # a map that is drawn small has titles only
     assert root.locator(".mg-levels [aria-pressed=true]").count() == 1

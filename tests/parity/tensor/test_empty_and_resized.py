@@ -125,3 +125,33 @@ def test_writes_to_no_element(torch, statement):
         return x, x._version, m.autograd.grad(x.sum(), (start, one), allow_unused=True)
 
     alike(torch, program)
+
+
+EMPTIED = """
+x[2:2]
+x[4:2]
+x[1::2][1:1]
+x[3:].narrow(0, 1, 0)
+x.view(2, 3)[:, 1:1]
+x.view(2, 3)[1:1, 1:]
+x.view(2, 3).t()[2:2]
+x[2:4].resize_(0)
+x.detach().resize_(0)
+torch.empty(0).set_(x.untyped_storage(), 2, (0,))
+torch.empty(0)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("expression", EMPTIED)
+def test_where_a_tensor_without_elements_begins(torch, expression):
+    """It looks at its memory from there when it is resized, and as the `out=` of an op."""
+    def program(m):
+        x, again = m.arange(6.0), m.arange(6.0)
+        empty, other = (eval(expression, {"torch": m, "x": each}) for each in (x, again))
+        begin = empty.storage_offset()
+        if x.untyped_storage().data_ptr() == empty.untyped_storage().data_ptr():
+            empty.resize_(2)
+        m.add(m.ones(2), 1, out=other)
+        return begin, empty, x, other, again
+
+    alike(torch, program)

@@ -212,7 +212,7 @@ it("says at a glance what the model is, which part costs most, and where gradien
   const total = trace.nodes.reduce((sum, { seconds }) => sum + (seconds?.[0] ?? 0), 0);
   expect(told).toEqual([
     `Net, 100 parameters, ${trace.nodes.length} nodes`,
-    `first Linear: 3 s forward and backward (${Math.round(300 / total)} %)`,
+    `first: 3 s in both passes (${Math.round(300 / total)} %)`,
     "its norm ‖∇‖ shrinks 2,000,000× on its way from the output (first: 2) to the input (second: 1.00e-6)",
     "first Linear: 1.5 KiB",
     "second Linear: 75 parameters (75 %)",

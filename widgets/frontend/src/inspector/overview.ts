@@ -63,7 +63,7 @@ export function overview(trace: Trace, pick: (node: Maybe) => void): HTMLElement
   const lines: Line[] = [["is", `${scope?.module ?? ""}, ${counted ? `${counted} parameters, ` : ""}${trace.nodes.length} nodes`]];
   const time = most("time");
   const total = trace.nodes.reduce((sum, { seconds }) => sum + (seconds?.[0] ?? 0) + (seconds?.[1] ?? 0), 0);
-  if (spent(time.row) > 0) lines.push(["most time", link(time), `: ${measureText(time.row, "time", 2)} forward and backward${percent(spent(time.row), total)}`]);
+  if (spent(time.row) > 0) lines.push(["most time", link(named(time)), `: ${measureText(time.row, "time", 2)} in both passes${percent(spent(time.row), total)}`]);
   lines.push(...gradients(trace, all, link), ...warmUp(trace, all, total, link));
   const [memory, large] = [most("saved"), most("parameters")];
   if (memory.row.saved > 0) lines.push(["saves most", link(memory), `: ${measureText(memory.row, "saved", 2)}`]);
@@ -72,6 +72,9 @@ export function overview(trace: Trace, pick: (node: Maybe) => void): HTMLElement
   const card = html("dl", { class: "mg-overview" }, ...lines.flatMap(([name, ...told]) => [html("dt", {}, name), html("dd", {}, ...told)]));
   return [html("h3", { class: "mg-name" }, "the model"), card];
 }
+
+/** A part without its class, which takes a line in a narrow pane, unless its name is a number. */
+const named = (part: Part): Part => (/^\d+$/.test(part.name) ? part : { ...part, kind: "" });
 
 /** Parameters that several parts hold, as tied embeddings are. */
 function shared(trace: Trace, all: readonly Part[], link: (part: Part) => HTMLElement): Line[] {
@@ -133,7 +136,7 @@ function gradients(trace: Trace, all: readonly Part[], link: (part: Part) => HTM
   }).sort((a, b) => b.order - a.order);
   const [output, input, between] = [sized[0], sized.at(-1), sized.slice(1, -1).sort((a, b) => a.norm - b.norm)];
   if (!output || !input || output === input) return all.some(({ row }) => row.gradient === "not kept") ? [["gradient", "not kept at this level of detail"]] : [];
-  const at = ({ part }: { part: Part }): Node => html("span", {}, link(/^\d+$/.test(part.name) ? part : { ...part, kind: "" }), ": ", html("span", { class: "mg-size" }, measureText(part.row, "gradient", 2)));
+  const at = ({ part }: { part: Part }): Node => html("span", {}, link(named(part)), ": ", html("span", { class: "mg-size" }, measureText(part.row, "gradient", 2)));
   const fold = Math.max(output.norm, input.norm) / Math.min(output.norm, input.norm);
   const way = output.norm === input.norm || fold < 1.5 ? ["stays about as large"] : fold === Infinity ? [input.norm === 0 ? "vanishes" : "appears"] : [input.norm < output.norm ? "shrinks " : "grows ", times(fold)];
   const [least, greatest] = [between[0], between.at(-1)];
