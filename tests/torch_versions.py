@@ -66,12 +66,13 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests versions", description="Runs the tests on other PyTorches.")
     parser.add_argument("version", nargs="+", help=f"of PyTorch, as pip knows it, or {NEWEST}")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes (default: 2)")
+    parser.add_argument("--tests", nargs="+", default=TESTED, metavar="PATH", help="default: " + " ".join(TESTED))
     options = parser.parse_args(arguments)
     lines, failed = [], False
     for version in options.version:
         start = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="torch-") as folder:
-            status = run(version, Path(folder), options.workers)
+            status = run(version, Path(folder), options.workers, options.tests)
         failed = failed or status != 0
         lines.append(f"PyTorch {version:10}{'FAILED' if status else 'passed':>8}"
                      f"{(time.monotonic() - start) / 60:9.2f} minutes")
@@ -79,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
     return int(failed)
 
 
-def run(version: str, folder: Path, workers: int) -> int:
+def run(version: str, folder: Path, workers: int, tests: Sequence[str]) -> int:
     """Make an environment with a version of PyTorch, print what it gives the reader, and run the tests in it."""
     print(f"\n===== PyTorch {version} =====", flush=True)
     python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
@@ -88,7 +89,7 @@ def run(version: str, folder: Path, workers: int) -> int:
         [sys.executable, "-m", "venv", str(folder)],
         [str(python), "-m", "pip", "install", "--quiet", "--no-cache-dir", torch, *TOOLS, "-e", EXTRAS],
         [str(python), "-m", "minigrad_widgets.torch_reader"],
-        [str(python), "-m", "pytest", "-q", f"--numprocesses={workers}", *NOT_OURS, *TESTED],
+        [str(python), "-m", "pytest", "-q", f"--numprocesses={workers}", *NOT_OURS, *tests],
     ):
         status = subprocess.run(command, cwd=ROOT).returncode
         if status:
