@@ -93,7 +93,7 @@ def run_tool(stage: str) -> Result:
 def run_tests(stage: str, needed: frozenset[str], workers: int) -> Result:
     """Run one group of tests with pytest, and count."""
     shared = [f"--numprocesses={0 if stage in ONE_BY_ONE else workers}",
-              f"--dist={'loadfile' if stage in BY_FILE else 'worksteal'}"]
+              *(["--dist=loadfile", "--no-loadscope-reorder"] if stage in BY_FILE else ["--dist=worksteal"])]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         status, minutes = timed(stage, [sys.executable, "-m", "pytest", *shared, *TESTS[stage],
