@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests import groups
+from tests import groups, half
 from tests.__main__ import NEEDS, TESTS, Result, count, table, verdict
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,6 +76,41 @@ def test_a_skip_is_a_failure_where_the_group_is_required(
     assert done.returncode == status, done.stdout
     assert count(report) == counts
     assert ok or "node is not installed here" in done.stdout
+
+
+CASES = """
+import pytest
+@pytest.mark.parametrize("number", range(40))
+def test_many(number):
+    assert True
+@pytest.mark.parametrize("number", range(3))
+def test_few(number):
+    assert True
+def test_one():
+    assert True
+"""
+
+
+def test_a_stage_that_hurries_runs_one_half_and_the_next_day_the_other(tmp_path: Path) -> None:
+    """Of each test with many cases; the rest runs each time."""
+    (tmp_path / "test_cases.py").write_text(CASES)
+    (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_collection_modifyitems")
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "test_cases.py"]
+    ran = []
+    for day in "01":
+        own = {**os.environ, half.HALF: day, "PYTHONPATH": str(ROOT)}
+        said = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True).stdout
+        ran.append(set(re.findall(r"::(\S+) PASSED", said)))
+    always = {each for each in ran[0] | ran[1] if "many" not in each}
+    assert len(ran[0] | ran[1]) == 44 and ran[0] & ran[1] == always and len(always) == 4
+    assert all(10 < len(each - always) < 30 for each in ran)
+
+
+def test_a_stage_hurries_if_it_begins_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert half.hurry("browser", 1000) == {}
+    monkeypatch.setenv("MINIGRAD_MINUTES", "50")
+    assert half.hurry("unit", 20) == half.hurry("browser", 29) == {}
+    assert half.hurry("browser", 30)[half.HALF] in "01"
 
 
 def test_no_report_counts_as_nothing(tmp_path: Path) -> None:
