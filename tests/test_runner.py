@@ -107,6 +107,7 @@ def test_a_stage_that_hurries_runs_one_half_and_the_next_day_the_other(tmp_path:
 
 
 def test_a_stage_hurries_if_it_begins_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MINIGRAD_MINUTES", raising=False)
     assert half.hurry("browser", 1000) == {}
     monkeypatch.setenv("MINIGRAD_MINUTES", "50")
     assert half.hurry("unit", 20) == half.hurry("browser", 29) == {}
