@@ -7,8 +7,8 @@ browser, node, MPI) skips and says so; `MINIGRAD_REQUIRE=torch,browser,node,mpi`
 `python -m tests versions 2.6.0 newest` runs some of the tests with other versions of PyTorch (tests/torch_versions.py).
 
 A group runs in two processes at once, which pytest-xdist starts: `--workers 8` asks for more, `--workers 0` for one.
-With `MINIGRAD_MINUTES=50` they take about so many minutes on any machine, where need be by running half of the cases
-(tests/half.py).
+With `MINIGRAD_MINUTES=50` they take about so many minutes on most machines, where need be by running a part of the
+cases (tests/part.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from xml.etree import ElementTree
 
 from tests import torch_versions
 from tests.groups import required
-from tests.half import hurry
+from tests.part import PART, hurry
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = {
@@ -105,7 +105,7 @@ def run_tests(stage: str, needed: frozenset[str], workers: int, hurried: dict[st
                                         f"--junitxml={report}", "--durations=12"], hurried)
         run, skipped = count(report)
     why = verdict(status, run, skipped, NEEDS.get(stage) in needed)
-    return Result(stage, not why, minutes, run, skipped, why or ("late: half of the cases" if hurried else ""))
+    return Result(stage, not why, minutes, run, skipped, why or (f"late: part {hurried[PART]}" if hurried else ""))
 
 
 def timed(stage: str, command: list[str], more: Mapping[str, str] = {}) -> tuple[int, float]:

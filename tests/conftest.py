@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from minigrad.backends import registry
-from tests.half import left_out
+from tests.part import left_out
 from tests.torch_versions import exception
 
 MARKS = {"parity": "torch", "reports": "torch", "browser": "browser", "frontend": "node", "distributed": "mpi",
@@ -25,7 +25,7 @@ PRIVATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPY
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of a folder by what they need, so that `-m "not browser"` leaves them out; and those that the
     installed PyTorch must fail, since it is another version than the one that minigrad is compared with. In a stage
-    that hurries, leave half of the cases out."""
+    that hurries, leave cases out."""
     if out := set(left_out(items)):
         config.hook.pytest_deselected(items=list(out))
         items[:] = [item for item in items if item not in out]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import groups, half
+from tests import groups, part
 from tests.__main__ import NEEDS, TESTS, Result, count, table, verdict
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,27 +91,29 @@ def test_one():
 """
 
 
-def test_a_stage_that_hurries_runs_one_half_and_the_next_day_the_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize("parts", [2, 4])
+def test_a_stage_that_hurries_runs_another_part_each_day(parts: int, tmp_path: Path) -> None:
     """Of each test with many cases; the rest runs each time."""
     (tmp_path / "test_cases.py").write_text(CASES)
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_collection_modifyitems")
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "test_cases.py"]
     ran = []
-    for day in "01":
-        own = {**os.environ, half.HALF: day, "PYTHONPATH": str(ROOT)}
+    for day in range(parts):
+        own = {**os.environ, part.PART: f"{day}/{parts}", "PYTHONPATH": str(ROOT)}
         said = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True).stdout
         ran.append(set(re.findall(r"::(\S+) PASSED", said)))
-    always = {each for each in ran[0] | ran[1] if "many" not in each}
-    assert len(ran[0] | ran[1]) == 44 and ran[0] & ran[1] == always and len(always) == 4
-    assert all(10 < len(each - always) < 30 for each in ran)
+    always = set.intersection(*ran)
+    assert {each.partition("[")[0] for each in always} == {"test_few", "test_one"} and len(always) == 4
+    assert sum(len(each - always) for each in ran) == len(set.union(*ran) - always) == 40
 
 
 def test_a_stage_hurries_if_it_begins_late(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MINIGRAD_MINUTES", raising=False)
-    assert half.hurry("browser", 1000) == {}
+    assert part.hurry("browser", 1000) == {}
     monkeypatch.setenv("MINIGRAD_MINUTES", "50")
-    assert half.hurry("unit", 20) == half.hurry("browser", 29) == {}
-    assert half.hurry("browser", 30)[half.HALF] in "01"
+    assert part.hurry("unit", 20) == part.hurry("browser", 29) == {}
+    assert part.hurry("browser", 30)[part.PART] in ("0/2", "1/2")
+    assert part.hurry("browser", 40)[part.PART] in ("0/4", "1/4", "2/4", "3/4")
 
 
 def test_no_report_counts_as_nothing(tmp_path: Path) -> None:
