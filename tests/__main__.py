@@ -7,22 +7,26 @@ browser, node, MPI) skips and says so; `MINIGRAD_REQUIRE=torch,browser,node,mpi`
 `python -m tests versions 2.6.0 newest` runs some of the tests with other versions of PyTorch (tests/torch_versions.py).
 
 A group runs in two processes at once, which pytest-xdist starts: `--workers 8` asks for more, `--workers 0` for one.
+With `MINIGRAD_MINUTES=50` they take about so many minutes on most machines, where need be by running a part of the
+cases (tests/part.py).
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
 from tests import torch_versions
 from tests.groups import required
+from tests.part import PART, hurry
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = {
@@ -55,7 +59,7 @@ BY_FILE, ONE_BY_ONE = {"browser", "wasm"}, {"distributed"}
 
 @dataclass
 class Result:
-    """How one stage went."""
+    """How one stage went; `why`: what is to be said of it."""
 
     stage: str
     passed: bool
@@ -74,9 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("stage", nargs="*", choices=[[], *TOOLS, *TESTS], help="default: all of them, in this order")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes for a group (default: 2)")
     options = parser.parse_args(arguments)
-    needed = required()
+    needed, start = required(), time.monotonic()
     results = [
-        run_tool(stage) if stage in TOOLS else run_tests(stage, needed, options.workers)
+        run_tool(stage) if stage in TOOLS
+        else run_tests(stage, needed, options.workers, hurry(stage, (time.monotonic() - start) / 60))
         for stage in [*TOOLS, *TESTS]
         if stage in options.stage or not options.stage
     ]
@@ -90,24 +95,24 @@ def run_tool(stage: str) -> Result:
     return Result(stage, status == 0, minutes)
 
 
-def run_tests(stage: str, needed: frozenset[str], workers: int) -> Result:
+def run_tests(stage: str, needed: frozenset[str], workers: int, hurried: dict[str, str]) -> Result:
     """Run one group of tests with pytest, and count."""
     shared = [f"--numprocesses={0 if stage in ONE_BY_ONE else workers}",
-              f"--dist={'loadfile' if stage in BY_FILE else 'worksteal'}"]
+              *(["--dist=loadfile", "--no-loadscope-reorder"] if stage in BY_FILE else ["--dist=worksteal"])]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         status, minutes = timed(stage, [sys.executable, "-m", "pytest", *shared, *TESTS[stage],
-                                        f"--junitxml={report}", "--durations=12"])
+                                        f"--junitxml={report}", "--durations=12"], hurried)
         run, skipped = count(report)
     why = verdict(status, run, skipped, NEEDS.get(stage) in needed)
-    return Result(stage, not why, minutes, run, skipped, why)
+    return Result(stage, not why, minutes, run, skipped, why or (f"late: part {hurried[PART]}" if hurried else ""))
 
 
-def timed(stage: str, command: list[str]) -> tuple[int, float]:
-    """Run a command in the project's folder, its output as it comes."""
+def timed(stage: str, command: list[str], more: Mapping[str, str] = {}) -> tuple[int, float]:
+    """Run a command in the project's folder, its output as it comes. `more`: what its environment has besides."""
     print(f"\n===== {stage} =====", flush=True)
     start = time.monotonic()
-    status = subprocess.run(command, cwd=ROOT).returncode
+    status = subprocess.run(command, cwd=ROOT, env={**os.environ, **more}).returncode
     return status, (time.monotonic() - start) / 60
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests import groups
+from tests import groups, part
 from tests.__main__ import NEEDS, TESTS, Result, count, table, verdict
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,6 +76,44 @@ def test_a_skip_is_a_failure_where_the_group_is_required(
     assert done.returncode == status, done.stdout
     assert count(report) == counts
     assert ok or "node is not installed here" in done.stdout
+
+
+CASES = """
+import pytest
+@pytest.mark.parametrize("number", range(40))
+def test_many(number):
+    assert True
+@pytest.mark.parametrize("number", range(3))
+def test_few(number):
+    assert True
+def test_one():
+    assert True
+"""
+
+
+@pytest.mark.parametrize("parts", [2, 4])
+def test_a_stage_that_hurries_runs_another_part_each_day(parts: int, tmp_path: Path) -> None:
+    """Of each test with many cases; the rest runs each time."""
+    (tmp_path / "test_cases.py").write_text(CASES)
+    (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_collection_modifyitems")
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "test_cases.py"]
+    ran = []
+    for day in range(parts):
+        own = {**os.environ, part.PART: f"{day}/{parts}", "PYTHONPATH": str(ROOT)}
+        said = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True).stdout
+        ran.append(set(re.findall(r"::(\S+) PASSED", said)))
+    always = set.intersection(*ran)
+    assert {each.partition("[")[0] for each in always} == {"test_few", "test_one"} and len(always) == 4
+    assert sum(len(each - always) for each in ran) == len(set.union(*ran) - always) == 40
+
+
+def test_a_stage_hurries_if_it_begins_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MINIGRAD_MINUTES", raising=False)
+    assert part.hurry("browser", 1000) == {}
+    monkeypatch.setenv("MINIGRAD_MINUTES", "50")
+    assert part.hurry("unit", 20) == part.hurry("browser", 29) == {}
+    assert part.hurry("browser", 30)[part.PART] in ("0/2", "1/2")
+    assert part.hurry("browser", 40)[part.PART] in ("0/4", "1/4", "2/4", "3/4")
 
 
 def test_no_report_counts_as_nothing(tmp_path: Path) -> None:

@@ -114,12 +114,15 @@ def without_outputs(notebook: NotebookNode) -> NotebookNode:
 
 @cache
 def course(checkout: Path = CHECKOUT) -> Course:
-    """What the lessons can lead to. A checkout has their sources and the glossary, an installed package has neither."""
+    """What the lessons can speak of. A checkout has what it is read from, an installed package has not."""
     sources = (checkout / "notebooks" / "src").glob("*.py")
     cells = {source.stem: read_source(source.read_text(encoding="utf-8")).cells for source in sources}
     titles = {name: str(lesson[0].source).partition("\n")[0].removeprefix("# ") for name, lesson in cells.items()}
     puzzles = "\n\n".join(cell.source for name, lesson in cells.items() if int(name[:2]) == PUZZLES for cell in lesson)
-    return Course(titles, puzzles, (checkout / "docs" / "glossary.md").read_text(encoding="utf-8"))
+    said = [text for file in (checkout / "widgets" / "frontend" / "src").rglob("*.ts")
+            for text in re.findall(r'"([^"\n]+)"', file.read_text(encoding="utf-8"))]
+    controls = frozenset(name for text in said for name in (text, text.partition(" (")[0]))
+    return Course(titles, puzzles, (checkout / "docs" / "glossary.md").read_text(encoding="utf-8"), controls)
 
 
 def build(source: Path) -> None:

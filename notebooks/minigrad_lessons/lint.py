@@ -11,7 +11,6 @@ import re
 import sys
 from base64 import b64decode
 from collections.abc import Callable, Iterator
-from functools import cache
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -45,7 +44,6 @@ CALL = {word: re.compile(rf'^{word}\("([^"]+)"(?:, (.*))?\)$', re.MULTILINE)
         for word in ("predict", "reveal", "recall")}
 FLOAT = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\.\d)")
 STEP = re.compile(r"^\w+, (?:\d+ tensors, |step )(\d+) of (\d+)\b")  # how the text of an inspector says where it is
-FRONT_END = Path(__file__).parents[2] / "widgets" / "frontend" / "src"
 PRESSED = re.compile(r"\b(?:press|click|open)\s+\*\*([^*]+)\*\*", re.IGNORECASE)
 BARE_ARROW = re.compile(r"\b(?:press|with|by)\s+[←→]", re.IGNORECASE)
 UNSTABLE = re.compile(r"\b0x[0-9a-f]{6,}|(?:/home|/tmp|/root|/Users|/work)/|[A-Z]:\\")
@@ -230,20 +228,13 @@ def questions_named(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
                 yield f"{cell.id}: {tag} stands on a cell that prints nothing; a run must show it"
 
 
-@cache
-def controls() -> frozenset[str]:
-    """What buttons and lists are called in the pictures: the texts in the front end's sources, and titles."""
-    found = (text for file in FRONT_END.rglob("*.ts") for text in re.findall(r'"([^"\n]+)"', file.read_text("utf-8")))
-    return frozenset(name for text in found for name in (text, text.partition(" (")[0]))
-
-
-def controls_named(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
+def controls_named(cells: list[Cell], course: Course) -> Iterator[Complaint]:
     """A text calls a button of a picture by the name that is on it."""
     for cell in cells:
         if cell.cell_type != "markdown":
             continue
         yield from (f"{cell.id}: nothing in a picture is called {name}" for name in PRESSED.findall(cell.source)
-                    if name not in controls())
+                    if name not in course.controls)
         yield from (f"{cell.id}: no button is called {found[-1]}; write **next →** or **← back**"
                     for found in BARE_ARROW.findall(cell.source))
 
@@ -275,10 +266,9 @@ def one_line_each(lesson: int, cells: list[Cell]) -> Iterator[Complaint]:
 
 
 RULES: tuple[Rule, ...] = (parts_in_order, picture_first, predictions_above_reveals, beliefs_refuted, recall_spaced,
-                           short, outputs_keep, errors_meant, checks_open, questions_named, controls_named,
-                           ids_stable)
+                           short, outputs_keep, errors_meant, checks_open, questions_named, ids_stable)
 WORKSHOP_RULES: tuple[Rule, ...] = (picture_first, builds, short, outputs_keep, errors_meant, checks_open,
-                                    questions_named, controls_named, ids_stable)
+                                    questions_named, ids_stable)
 PUZZLE_RULES: tuple[Rule, ...] = (*WORKSHOP_RULES, one_line_each)
 
 
@@ -286,7 +276,8 @@ def lint(given: Any, executed: Any, lesson: int, course: Course) -> list[Complai
     """Everything against a rule in a lesson of a course: as it is handed out, and as its executed copy has it."""
     rules = WORKSHOP_RULES if lesson in WORKSHOPS else PUZZLE_RULES if lesson in PUZZLES else RULES
     found = [complaint for rule in rules for complaint in rule(lesson, executed.cells)]
-    found += [*leads_on(lesson, executed.cells, course), *as_handed_out(given, executed)]
+    found += [*leads_on(lesson, executed.cells, course), *controls_named(executed.cells, course)]
+    found += as_handed_out(given, executed)
     if "widgets" in executed.metadata or "widgets" in given.metadata:
         found.append("widget state is stored in the notebook's metadata")
     return found

@@ -50,13 +50,14 @@ def place(number: int) -> int:
 
 @dataclass(frozen=True)
 class Course:
-    """What a lesson can lead to: the title of every lesson by its file name without the ending, the text of the
-    notebook of puzzles, and that of the page of terms.
+    """What a lesson can speak of: the title of every lesson by its file name without the ending, the text of the
+    notebook of puzzles, that of the page of terms, and what buttons and lists are called in the pictures.
     """
 
     titles: dict[str, str]
     puzzles: str
     glossary: str
+    controls: frozenset[str]
 
 
 def with_way_on(notebook: Any, name: str, course: Course) -> Any:

@@ -81,8 +81,8 @@ check.slopes(slopes)
 #
 # `c = a * b`, then `d = c + a`, with `a = 2` and `b = -3`.
 #
-# Slopes along a path **multiply**: if `c` moves 3 times as far as `b`, and `d` twice as far as `c`, then `d` moves 6
-# times as far as `b`. The slopes of different paths **add up**. Fill in the numbers.
+# Slopes along a path **multiply**: where `q` moves 3 times as far as `p`, and `r` twice as far as `q`, `r` moves 6
+# times as far as `p`. The slopes of different paths **add up**. Fill in the numbers.
 
 # %% id=chain tags=open,answer,check
 answers = {

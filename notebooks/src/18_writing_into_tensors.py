@@ -23,8 +23,8 @@ with record() as first:
 Inspector(first)
 
 # %% [markdown] id=still
-# `buffer` was made without a history. Which node does it have after the third line, and why does one edge of this
-# node lead nowhere?
+# `buffer` was made without a history. Which node does it have after `buffer[1] = x[0] * x[2]`, and why does one
+# edge of this node lead nowhere?
 #
 # This lesson takes about 40 minutes. It is read after lesson 8.
 #
@@ -191,7 +191,7 @@ reveal("18.4", gradient(unrecorded))
 #     with torch.no_grad():
 #         v = y[:1]
 #     v.mul_(3)
-# Does the last line raise an error?
+# Does `v.mul_(3)` raise an error?
 predict("18.5")
 
 # %% id=r5 tags=reveal,answer

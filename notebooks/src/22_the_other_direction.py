@@ -176,8 +176,8 @@ reveal("22.4", len(runs))
 # %% [markdown] id=meet-intro tags=section:inspector
 # ## Where the two directions meet
 #
-# A chain with three values on the way. Tangents run down it, gradients come back up. The picture shows the way back;
-# look at the gradient that arrives at each node.
+# A chain with three values on the way. Tangents run from `a` to `d`, which is up in the picture; gradients come back
+# down. The picture shows the way back; look at the gradient that arrives at each node.
 
 # %% id=inspector tags=inspector
 start, direction = torch.tensor([1.0, 2.0]), torch.tensor([1.0, -1.0])
@@ -204,9 +204,9 @@ for (name, step), value in zip(steps.items(), (a, b, c, d)):
 table(["value", "tangent", "gradient", "product"], rows)
 
 # %% [markdown] id=meet-answer
-# They are equal. Wherever you cut the chain, what has come down times what has come up is the same number: how fast
-# the result changes when the start moves in this direction. At the top it is gradient · direction; at the bottom it
-# is the tangent of the result.
+# They are equal. Wherever you cut the chain, the tangent that comes from one side times the gradient that comes from
+# the other is the same number: how fast the result changes when the start moves in this direction. At `a` it is
+# gradient · direction; at `d` it is the tangent of the result.
 #
 # ## Faded example: the missing rules
 #
@@ -379,5 +379,5 @@ table(["function of 4 numbers", "Jacobian", "forward passes", "backward passes",
 
 # %% [markdown] id=next
 # One formula serves both directions: it says how a small change passes through an operation. Read from inputs to
-# outputs it moves tangents, read the other way it moves gradients. docs/func.md says how minigrad makes one from the
-# other.
+# outputs it moves tangents, read the other way it moves gradients. In minigrad's repository, `docs/func.md`
+# says how it makes one from the other.

@@ -198,12 +198,17 @@ def run_all(page: Page, running: Lab, name: str) -> None:
     raise AssertionError(f"{name}: no cell was run")
 
 
-def saved(page: Page, running: Lab, name: str) -> Any:
-    """The notebook as JupyterLab saves it, once its last cell has run."""
-    end, code = time.monotonic() + PATIENCE, []
+def saved(page: Page, running: Lab, name: str, patience: float = PATIENCE) -> Any:
+    """The notebook as JupyterLab saves it, once its last cell has run; it is saved when the kernel seems to be done,
+    since to write all that the widgets hold takes the page longer than many a cell."""
+    end, code = time.monotonic() + patience, []
     while time.monotonic() < end:
+        idle = running.session(name) is not None
+        page.wait_for_timeout(500)
+        if not idle or running.session(name) is None:
+            continue
         page.keyboard.press("Control+s")
-        page.wait_for_timeout(1000)
+        page.wait_for_timeout(500)
         try:
             notebook = nbformat.read(running.folder / name, as_version=4)
         except nbformat.reader.NotJSONError:  # it is being written

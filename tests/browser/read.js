@@ -81,13 +81,19 @@ window.read = (() => {
     return document.elementsFromPoint(x, y);
   }
 
+  let all_reachable = false;
+
+  /** Does something while everything in the inspectors can be clicked; to begin and to end it takes a page long. */
   function reachable(act) {
+    if (all_reachable) return act();
     const style = document.createElement("style");
     style.textContent = ".mg-root, .mg-root * { pointer-events: auto !important; }";
     document.head.append(style);
+    all_reachable = true;
     try {
       return act();
     } finally {
+      all_reachable = false;
       style.remove();
     }
   }
@@ -120,8 +126,8 @@ window.read = (() => {
 
   const over = (a, b) => a.slice(0, 3).map((each, at) => (each * a[3] + b[at] * (255 - a[3])) / 255);
 
-  function background(x, y, element) {
-    const under = stack(x, y);
+  /** The colour behind an element, from what lies at a point of it. */
+  function background(under, element) {
     const from = under.findIndex((each) => each === element || each.contains(element));
     const layers = under.slice(Math.max(0, from)).map(paint).filter((each) => each !== null);
     const solid = layers.findIndex((each) => each[3] > 254);
@@ -179,7 +185,7 @@ window.read = (() => {
         if (!under.some((each) => from.contains(each) && each.contains(element))) return []; // a pane's edge cuts it off
         if (!under.includes(element) && paint(under[0]) !== null && !under[0].contains(element)) return [];
         const style = getComputedStyle(element);
-        const ground = background(x, y, element);
+        const ground = background(under, element);
         const ink = channels(element.matches("text, tspan") ? style.fill : style.color);
         ink[3] *= opacity(element);
         const [a, b] = [luminance(over(ink, ground)), luminance(ground)].sort((p, q) => q - p);
@@ -250,5 +256,5 @@ window.read = (() => {
     document.addEventListener("keydown", (event) => event.target.closest?.(".mg-root") && window.leaked.push(event.key));
   }
 
-  return { drawn, texts, overlaps, small, faint, outside, spilled, controls: (root) => controls(root).map(called), focus, listen };
+  return { drawn, reachable, texts, overlaps, small, faint, outside, spilled, controls: (root) => controls(root).map(called), focus, listen };
 })();

@@ -13,6 +13,8 @@ require("torch", has_torch(), "PyTorch 2.13 is not installed")
 
 from playwright.sync_api import Locator, Page, expect
 
+import minigrad as torch
+from minigrad import nn
 from minigrad_widgets import inspect
 from tests.browser.fixtures import Opened, keep, whole
 from tests.comparison.models import MODELS
@@ -58,6 +60,27 @@ def test_a_narrow_page_has_the_card_under_the_map(page: Page, opened: Opened) ->
     page.set_viewport_size({"width": 1440, "height": 900})
     expect(root.locator(".mg-told").first).not_to_be_empty()
     assert root.locator(".mg-measured :is(.mg-caption, .mg-told, .mg-class)").evaluate_all(LETTERS) == ["11px"]
+
+
+OUT = """root => {
+  const strip = root.querySelector('.mg-strip').getBoundingClientRect();
+  return [...root.querySelectorAll('.mg-zoom button')].filter(button => button.checkVisibility()).filter(button => {
+    const { left, right, top, bottom } = button.getBoundingClientRect(), levels = button.closest('.mg-levels');
+    const within = levels ? levels.getBoundingClientRect() : strip;
+    return left < within.left || right > within.right || top < within.top || bottom > within.bottom ||
+      right > strip.right;
+  }).map(button => button.textContent);
+}"""
+
+
+def test_a_strip_of_many_levels_goes_into_a_narrow_page(page: Page, opened: Opened) -> None:
+    page.set_viewport_size({"width": 390, "height": 900})
+    model = nn.Linear(2, 2)
+    for _ in range(7):
+        model = nn.Sequential(model, nn.Tanh())
+    root = opened(inspect(model, torch.ones(1, 2)))
+    assert root.locator(".mg-levels button").count() > 7
+    assert root.evaluate(OUT) == []
 
 
 @pytest.mark.parametrize("model", ["mlp", "unet", "lstm"])
