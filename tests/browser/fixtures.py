@@ -198,11 +198,11 @@ def arrange(page: Page, window: tuple[int, int], theme: tuple[str, str]) -> None
         switch(page, *theme)
 
 
-@pytest.fixture(scope="module", params=list(zip(WINDOWS, THEMES, strict=True)),
+@pytest.fixture(scope="module", params=[(window, theme) for theme in THEMES for window in WINDOWS],
                 ids=lambda each: f"{each[0][0]}x{each[0][1]}-{'light' if each[1][1] == 'true' else 'dark'}")
 def arranged(notebook: Page, request: pytest.FixtureRequest) -> Page:
-    """A module's notebook in a laptop's window in the light theme, and in a desktop's in the dark one: what goes wrong
-    in a window does so in each theme, and the other way round."""
+    """A module's notebook in a window of a laptop's size and of a desktop's, in both themes: all tests of a module see
+    the one before it is changed into the next, since choosing a theme takes JupyterLab a second or two."""
     arrange(notebook, *request.param)
     return notebook
 

@@ -81,19 +81,19 @@ window.read = (() => {
     return document.elementsFromPoint(x, y);
   }
 
-  let all_reachable = false;
+  let allReachable = false;
 
   /** Does something while everything in the inspectors can be clicked; to begin and to end it takes a page long. */
   function reachable(act) {
-    if (all_reachable) return act();
+    if (allReachable) return act();
     const style = document.createElement("style");
     style.textContent = ".mg-root, .mg-root * { pointer-events: auto !important; }";
     document.head.append(style);
-    all_reachable = true;
+    allReachable = true;
     try {
       return act();
     } finally {
-      all_reachable = false;
+      allReachable = false;
       style.remove();
     }
   }

@@ -79,11 +79,7 @@ def test_a_notebook_is_the_same_the_next_day(tab: Page, server: Lab, address: st
     server.ask(f"api/sessions/{await_idle(tab, server, name)['id']}", "DELETE")
     tab.goto("about:blank")
     visit(tab, server, address.format(name))
-    try:
-        await_widgets(tab, 4)
-    except AssertionError:  # seen once, on a busy machine: the widgets were looked for before the page had read them
-        visit(tab, server, address.format(name))
-        await_widgets(tab, 4)
+    await_widgets(tab, 4)
     deadline = time.monotonic() + PATIENCE
     while contents(tab) != shown and time.monotonic() < deadline:
         tab.wait_for_timeout(100)
