@@ -4,6 +4,7 @@ costs most, where does the gradient shrink; and nothing of the map is cut."""
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import pytest
 
@@ -72,7 +73,8 @@ AIR = """boxes => boxes.map(box => {
   const texts = [...box.querySelectorAll('text')].filter(text => text.checkVisibility() && text.textContent !== '');
   const size = text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a;
   const base = text => text.getScreenCTM().f + text.getScreenCTM().d * parseFloat(text.getAttribute('y'));
-  return texts.flatMap(text => [base(text) - 0.76 * size(text) - edge.top, edge.bottom - base(text) - 0.22 * size(text)]);
+  return texts.flatMap(text => [base(text) - 0.76 * size(text) - edge.top,
+    edge.bottom - base(text) - 0.22 * size(text)]);
 })"""
 LETTERS = """texts => [...new Set(texts.filter(text => text.checkVisibility() && text.textContent !== '')
   .map(text => getComputedStyle(text).fontSize))]"""
@@ -95,6 +97,42 @@ def test_a_narrow_page_has_the_card_under_the_map(page: Page, opened: Opened) ->
         assert min(lines) >= 2, lines
     said = root.locator(".mg-measured .mg-caption").all_text_contents()
     assert len(said) == 6 and all(re.fullmatch(r"[\d.]+ [mµ]?s · ‖∇‖ \S+", text) for text in said)
+
+
+# How bright a colour is against another, each a selector, a property of its style and, for some, a pseudo-element.
+CONTRAST = """(root, pair) => {
+  const paint = document.createElement('canvas').getContext('2d');
+  const [dark, bright] = pair.map(([selector, property, pseudo]) => {
+    const style = getComputedStyle(root.querySelector(selector) ?? root, pseudo)[property];
+    paint.fillStyle = style.match(/^[a-z]+\\([^)]*\\)/)[0];
+    paint.fillRect(0, 0, 1, 1);
+    const [r, g, b] = [...paint.getImageData(0, 0, 1, 1).data].map(each => each / 255)
+      .map(each => each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+  }).sort((a, b) => a - b);
+  return bright / dark;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_stand_out_from_the_background(page: Page, opened: Opened, scheme: Literal["light", "dark"]) -> None:
+    """Text by 4.5 to 1, what else has a meaning by 3 to 1."""
+    case = MODELS["mlp"][1]()
+    page.emulate_media(color_scheme=scheme)
+    root = opened(inspect(case.model, *case.inputs, **case.loss))
+    behind = [".mg-root", "backgroundColor"]
+    field = [[".mg-find", "color", "::placeholder"], [".mg-find", "backgroundColor"]]
+    assert root.evaluate(CONTRAST, field) >= 4.5
+    shown = [[[".mg-tab[aria-pressed=true]", "boxShadow"], [".mg-tabs", "backgroundColor"]],
+             [[".mg-scale", "borderTopColor"], behind]]
+    shown += [[[f".mg-key.mg-{key}", "backgroundColor"], behind] for key in ("parameters", "activations", "gradients")]
+    if scheme == "dark":
+        shown.append([[".mg-measured[style*='--mg-share: 1'] .mg-box", "fill"], behind])
+    assert [pair for pair in shown if root.evaluate(CONTRAST, pair) < 3] == []
+    root.locator(".mg-colour select").select_option("gradient")
+    sizes = root.locator("[data-size]").evaluate_all("all => [...new Set(all.map(each => each.dataset.size))]")
+    edges = [[[f"[data-size={size}] .mg-box", "stroke"], behind] for size in sizes]
+    assert sizes and [pair for pair in edges if root.evaluate(CONTRAST, pair) < 3] == []
 
 
 OUT = """root => {
