@@ -134,21 +134,16 @@ export class BackwardLens implements Lens {
     return event?.kind === "forward" && event.node === null ? event.outputs : [];
   }
 
-  /** At the end of a pass, what it added to `.grad` or returned for `autograd.grad`; at the last step, each `.grad`. */
+  /** At the end of a pass, each `.grad` that it wrote, as hooks left it, or what `autograd.grad` returns; at the last step, each `.grad`. */
   get #got(): NonNullable<Moment["got"]> {
     const { event, grads } = this.replay;
     if (event?.kind !== "backward_end") return { title: "each .grad at the end", of: this.step === this.steps.at(-1) ? [...grads] : [] };
-    const found = new Map<number, Maybe>();
-    const kept = new Map<number, Maybe>();
-    for (let step = this.step - 1; step >= 0; step--) {
-      const before = this.trace.events[step];
-      if ((before?.depth ?? 0) !== (event.depth ?? 0)) continue;
-      if (before?.kind === "backward_start") break;
-      if (before?.kind === "accumulate" && !found.has(before.tensor)) found.set(before.tensor, before.grad);
-      if (before?.kind === "capture" && !kept.has(before.tensor)) kept.set(before.tensor, before.gradient);
-    }
-    if (kept.size > 0) return { title: "what autograd.grad gives", of: [...kept].reverse() };
-    return { title: "each .grad after the pass", of: [...found].reverse() };
+    const before = this.trace.events.slice(0, this.step).filter(({ depth = 0 }) => depth === (event.depth ?? 0));
+    const pass = before.slice(before.map(({ kind }) => kind).lastIndexOf("backward_start"));
+    const kept = new Map(pass.flatMap((each) => (each.kind === "capture" ? [[each.tensor, each.gradient] as const] : [])));
+    if (kept.size > 0) return { title: "what autograd.grad gives", of: [...kept] };
+    const found = new Set(pass.flatMap((each) => (each.kind === "accumulate" ? [each.tensor] : [])));
+    return { title: "each .grad after the pass", of: [...found].map((tensor) => [tensor, grads.get(tensor) ?? null]) };
   }
 
   get moment(): Moment {
