@@ -2,7 +2,8 @@
 
 With `MINIGRAD_MINUTES=50`, `python -m tests` takes about fifty minutes on most machines: a stage that begins later than
 it should runs, of each test with more than three cases, one in two, or one in four if it is much too late. Which ones
-changes from day to day, so that no case is left out for long. Without the variable all of them run.
+changes from day to day, so that no case is left out for long; the tests of a file that share their parameters stay or
+go together, since some share a page. Without the variable all of them run.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ def left_out(items: list[pytest.Item]) -> list[pytest.Item]:
     out = []
     for same in cases.values():
         if len(same) > FEW:
-            others = [item for item in same if crc32(item.nodeid.encode()) % parts != part]
+            others = [item for item in same if crc32(_shared(item).encode()) % parts != part]
             out += others if len(others) < len(same) else others[1:]
     return out
+
+
+def _shared(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0] + item.nodeid.partition("[")[2]

@@ -68,6 +68,7 @@ def test_what_differs_is_marked(seen: Page, axe: Axe) -> None:
 
 def test_a_row_leads_to_its_step(seen: Page) -> None:
     root = seen.locator(".mg-root").first
+    root.evaluate("root => root.closest('.jp-Cell').scrollIntoView({block: 'start'})")
     button = root.locator(".mg-differences tr[data-kind] button").first
     text = button.inner_text()
     button.click()

@@ -6,6 +6,7 @@ was restarted before it was saved. Without any kernel JupyterLab itself restores
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.browser
 require("browser", has_browser() and installed("jupyterlab") and installed("notebook"),
         "chromium, playwright, jupyterlab or notebook is not installed")
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.book import await_widgets
 from tests.browser.fixtures import THEMES
@@ -43,6 +44,7 @@ WAYS = [
     (NOTEBOOK, "no settings", "a new kernel"),
 ]
 FAR = PATIENCE * 1000
+UNTIL_RESTORED = "while (!this.restoredStatus) await new Promise(later => setTimeout(later, 100))"
 
 
 @pytest.fixture
@@ -86,6 +88,31 @@ def test_a_notebook_is_the_same_the_next_day(tab: Page, server: Lab, address: st
     assert contents(tab) == shown
     assert tab.locator(".jp-Notebook").get_by_text("Error displaying widget").count() == 0
     assert nbformat.read(server.folder / name, as_version=4).cells == notebook.cells  # nothing ran
+
+
+def test_widgets_that_were_found_too_late_are_drawn(tab: Page, server: Lab) -> None:
+    """JupyterLab looks for a model for two seconds and not once more at their end; here it never looks, and waits."""
+    name = server.write("too_late.ipynb", *CELLS)
+    visit(tab, server, LAB.format(name))
+    run_all(tab, server, name)
+    await_widgets(tab, 4)
+    saved(tab, server, name)
+    server.ask(f"api/sessions/{await_idle(tab, server, name)['id']}", "DELETE")
+    tab.goto("about:blank")
+    blind: list[int] = []
+
+    def look_too_late(route: Route) -> None:
+        answer = route.fetch()
+        script, never = re.subn(r"Date\.now\(\)-\w+<2e3", "false", answer.text())
+        script, waits = re.subn(r'(throw Error\("widget model not found"\))', f"{UNTIL_RESTORED};\\1", script)
+        blind.append(min(never, waits))
+        route.fulfill(response=answer, body=script)
+
+    tab.route("**/@jupyter-widgets/jupyterlab-manager/static/*.js*", look_too_late)
+    visit(tab, server, LAB.format(name))
+    tab.get_by_text("Error displaying widget").first.wait_for(timeout=FAR)
+    await_widgets(tab, 4)
+    assert sum(blind) == 1 and tab.get_by_text("Error displaying widget").count() == 0
 
 
 def visit(page: Page, server: Lab, address: str) -> None:

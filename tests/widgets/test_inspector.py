@@ -24,6 +24,7 @@ from minigrad_widgets.widget.page import PLAYER
 from tests.widgets import synthetic
 
 PNG = b"\x89PNG\r\n\x1a\n"
+LARGEST = 347_000  # bytes of a page beside its trace
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -66,19 +67,19 @@ def test_the_page_is_small_and_is_written_to_a_file(trace: Trace, tmp_path: Path
     inspector = Inspector(trace)
     page = inspector.to_html(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
-    assert len(page.encode()) - len(inspector.trace.encode()) < 346_000
+    assert len(page.encode()) - len(inspector.trace.encode()) < LARGEST
 
 
 def test_the_page_of_a_large_trace_holds_it_once_and_as_it_is() -> None:
     inspector = Inspector(Trace.from_dict(synthetic.layers(600)))
     page = inspector.to_html()
-    assert len(page.encode()) - len(inspector.trace.encode()) < 346_000
+    assert len(page.encode()) - len(inspector.trace.encode()) < LARGEST
     state = re.search(r'<script type="application/json" id="state">(.*?)</script>', page, re.DOTALL)
     assert state is not None
     assert json.loads(state[1]) == {**{name: getattr(inspector, name) for name in Inspector.STATE},
                                     "trace": json.loads(inspector.trace)}
     compared = compare({"a": inspector._trace, "b </script>": inspector._trace})
-    assert len(compared.to_html().encode()) - sum(map(len, compared.traces.values())) < 346_000
+    assert len(compared.to_html().encode()) - sum(map(len, compared.traces.values())) < LARGEST
 
 
 def test_a_picture_of_another_step_leaves_the_inspector_where_it_is(trace: Trace) -> None:

@@ -20,7 +20,8 @@ interface States {
 
 interface Outputs {
   length: number;
-  get(at: number): { data: Record<string, unknown> };
+  get(at: number): { data: { [VIEW]?: { model_id: string } }; toJSON(): unknown };
+  set(at: number, output: unknown): void;
 }
 
 interface Notebook {
@@ -43,7 +44,10 @@ interface Manager {
   notebook?: Classic;
   get_state?(options: { drop_defaults: boolean }): Promise<States>;
   get_state_sync?(options: { drop_defaults: boolean }): States;
+  has_model?(id: string): boolean;
+  get_model?(id: string): Promise<{ views?: object }>;
   [KEEPER]?: Keeper;
+  [FINDING]?: boolean;
 }
 
 /** What is asked of an open notebook. */
@@ -59,16 +63,38 @@ interface Host {
 
 // Each widget imports a copy of this script, so what they share hangs on the manager itself.
 const KEEPER = Symbol.for("minigrad.keeper");
+const FINDING = Symbol.for("minigrad.finding");
 const STATE = "application/vnd.jupyter.widget-state+json";
 const VIEW = "application/vnd.jupyter.widget-view+json";
 const REST = 500;
 const LONG = 1000;
+const LOOKS = 2500;
 
 /** Keeps the state of a widget, and of its neighbours, wherever the page is a notebook that can be saved. */
 export function keep(model: Model): void {
   const manager = (model as { widget_manager?: Manager }).widget_manager;
   const host = manager && (labOf(manager) ?? classicOf(manager));
   if (host) (manager[KEEPER] ??= new Keeper(host)).follow(model);
+}
+
+/**
+ * Draws what JupyterLab and Notebook have lost on a slow machine. They look for a widget's model for two seconds, not
+ * once more at their end, and then show an error for good if the notebook's models came meanwhile.
+ */
+export function find(model: Model): void {
+  const manager = (model as { widget_manager?: Manager }).widget_manager;
+  if (!manager?.context || manager[FINDING]) return;
+  manager[FINDING] = true;
+  setTimeout(() => void drawLost(manager), LOOKS);
+}
+
+async function drawLost(manager: Manager): Promise<void> {
+  const texts = [...document.querySelectorAll(".jupyter-widgets")].map((node) => node.textContent);
+  if (!manager.context || !texts.some((text) => text.endsWith("model not found"))) return;
+  for (const { model_id, redraw } of viewsIn(manager.context.model)) {
+    const found = manager.has_model?.(model_id) && (await manager.get_model!(model_id));
+    if (found && !Object.keys(found.views ?? {}).length) redraw();
+  }
 }
 
 function labOf(manager: Manager): Host | undefined {
@@ -151,9 +177,13 @@ class Keeper {
   }
 }
 
-function* viewsIn(notebook: Notebook): Iterable<unknown> {
+function* viewsIn(notebook: Notebook): Iterable<{ model_id: string; redraw(): void }> {
   for (const { outputs } of notebook.cells) {
-    for (let at = 0; at < (outputs?.length ?? 0); at++) yield outputs!.get(at).data[VIEW];
+    for (let at = 0; at < (outputs?.length ?? 0); at++) {
+      const output = outputs!.get(at);
+      const view = output.data[VIEW];
+      if (view) yield { ...view, redraw: () => outputs!.set(at, output.toJSON()) };
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 /** What a notebook keeps of its widgets when it is saved. */
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { keep } from "../../src/page/saved_state";
+import { find, keep } from "../../src/page/saved_state";
 import { FakeModel } from "../fake";
 
 const STATE = "application/vnd.jupyter.widget-state+json";
@@ -49,6 +49,34 @@ class Notebook {
     return this.metadata.widgets?.[STATE]?.state ?? {};
   }
 }
+
+test("what JupyterLab looked for too early is drawn once it is there", async () => {
+  vi.useFakeTimers();
+  const redrawn: number[] = [];
+  const views: Record<string, object> = { drawn: { view: 1 }, lost: {} };
+  const ids = ["drawn", "lost", "gone"];
+  const outputs = {
+    length: ids.length,
+    get: (at: number) => ({ data: { [VIEW]: { model_id: ids[at] } }, toJSON: () => at }),
+    set: (at: number, output: unknown) => redrawn.push(at, output as number),
+  };
+  const manager = {
+    context: { model: { cells: [{}, { outputs }] }, saveState: { connect: () => undefined } },
+    has_model: (id: string) => id in views,
+    get_model: (id: string) => Promise.resolve({ views: views[id] }),
+  };
+  const open = async (text: string): Promise<void> => {
+    document.body.innerHTML = `<div class="jupyter-widgets">${text}</div>`;
+    const opened = { ...manager };
+    for (const _ of ids) find(Object.assign(new FakeModel({}), { widget_manager: opened }));
+    await vi.runAllTimersAsync();
+  };
+  await open("step 3 of 19");
+  expect(redrawn).toEqual([]);
+  await open("Error displaying widget: model not found");
+  expect(redrawn).toEqual([1, 1]);
+  document.body.replaceChildren();
+});
 
 test("nbclassic's notebook is given its widgets before it is saved", async () => {
   vi.useFakeTimers();
