@@ -16,6 +16,8 @@ const [ENTRY, ROW, SIGN] = [76, 23, 44];
 const [LEAST, MOST] = [0.76, 1.7];
 /** What the picture leaves of its margin of 24 px at either side: the pane has its own. */
 const EDGE = 16;
+/** What is around the picture in its pane: below it is said what may be dragged, and then the scroll bar. */
+const BELOW = 64;
 const NAME = 8;
 
 /** A number as one writes it by hand. */
@@ -74,6 +76,20 @@ export class ValuesPane {
     this.#boxes = calculation.boxes.map((box) => this.#drawBox(box));
     const hint = numbers && this.#boxes.some(({ box }) => numbers.has(box.tensor)) ? "Drag an underlined number sideways, or click it and use the up and down arrow keys: everything follows." : "";
     this.element = html("section", { class: "mg-values", "aria-label": "values", tabindex: 0 }, this.#picture, html("p", { class: "mg-quiet" }, hint));
+    this.element.addEventListener("scroll", () => this.#shade());
+    if (typeof ResizeObserver !== "undefined") new ResizeObserver(() => this.#shade()).observe(this.element);
+  }
+
+  /** The height that the pane needs, in pixels, so that nothing is cut below. */
+  get need(): number {
+    return this.calculation.size[1] * LEAST + BELOW;
+  }
+
+  /** Marks the sides at which a picture that is wider than its pane goes on. */
+  #shade(): void {
+    const { scrollLeft, scrollWidth, clientWidth } = this.element;
+    const right = scrollWidth - clientWidth - scrollLeft > NAME ? "right" : "";
+    mark(this.element, "data-more", (scrollLeft > NAME ? "left" : "") + right || null);
   }
 
   /** The rectangles on the screen that belong to a node: its sign or, for an AccumulateGrad, its box. */
