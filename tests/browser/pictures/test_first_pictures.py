@@ -34,6 +34,22 @@ SIDES = """root => {
 }"""
 
 
+# Of each step of a lens, the sentence whose last line lies below what is shown of it.
+CUT = """root => {
+  const [text, range, cut] = [root.querySelector(".mg-text"), document.createRange(), []];
+  const press = key => root.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+  press("Home");
+  for (let before = null; before !== text.textContent;) {
+    range.selectNodeContents(text);
+    const lines = [...range.getClientRects()].map(line => (line.top + line.bottom) / 2);
+    if (Math.max(...lines) > text.getBoundingClientRect().bottom) cut.push(text.textContent);
+    before = text.textContent;
+    press("ArrowRight");
+  }
+  return cut;
+}"""
+
+
 def twice() -> None:
     """Lesson 5: the node of the second round is not there yet."""
     w = torch.tensor(2.0, requires_grad=True)
@@ -86,6 +102,18 @@ def test_the_whole_graph_is_seen_in_the_middle(page: Page, opened: Opened, progr
     page.keyboard.press("End")
     assert root.evaluate(SIDES)["hidden"] <= 0
     assert root.evaluate("root => [...read.overlaps(root), ...read.small(root)]") == []
+
+
+@pytest.mark.parametrize("lens", ["forward", "backward", "all"])
+@pytest.mark.parametrize("width", [720, 896])
+def test_what_a_step_says_is_not_cut(page: Page, opened: Opened, lens: str, width: int) -> None:
+    """Beside JupyterLab's list of files a picture is 848 pixels wide: there "recorded as MulBackward0" was out of sight."""
+    with record() as trace:
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = w * 3
+        (y / y.detach().sum() + w.exp()).sum().backward()
+    page.set_viewport_size({"width": width, "height": 720})
+    assert opened(Inspector(trace, lens=lens)).evaluate(CUT) == []
 
 
 def test_an_edge_to_nothing_is_at_the_side_of_its_input(opened: Opened) -> None:
