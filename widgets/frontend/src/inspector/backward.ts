@@ -6,7 +6,7 @@ import { lensSteps, type Replay } from "../trace/frame";
 import { STYLES, type NodeLook, type Scene, type State, type Tray } from "../graph/look";
 import { Trays } from "./trays";
 import { push } from "../trace/lists";
-import { litNode, shownGradient, type Calculation, type Maybe, type Trace, type TraceEvent } from "../trace/types";
+import { litNode, shownGradient, type Calculation, type Maybe, type Trace } from "../trace/types";
 
 const PLACES = 9;
 const NOTHING: ReadonlySet<string> = new Set();
@@ -79,11 +79,7 @@ export class BackwardLens implements Lens {
 
   /** The node of the last event before this one that has a node. */
   get #before(): Maybe {
-    for (let at = this.step - 1; at >= 0; at--) {
-      const node = litNode(this.trace.events[at] as TraceEvent);
-      if (node !== null) return node;
-    }
-    return null;
+    return this.trace.events.slice(0, Math.max(0, this.step)).map(litNode).filter((node) => node !== null).at(-1) ?? null;
   }
 
   get gradient(): Maybe {
@@ -248,12 +244,8 @@ export class BackwardLens implements Lens {
 
   /** Whether a running AccumulateGrad has added its gradient yet. */
   #added(id: number): boolean {
-    for (let at = this.step; at >= 0; at--) {
-      const event = this.trace.events[at];
-      if (event?.kind === "accumulate" && event.node === id) return true;
-      if (event?.kind === "run" && event.node === id) return false;
-    }
-    return false;
+    const own = this.trace.events.slice(0, this.step + 1).filter((event) => (event.kind === "accumulate" || event.kind === "run") && event.node === id);
+    return own.at(-1)?.kind === "accumulate";
   }
 
   /** The state of the tensor that a node created. */

@@ -14,10 +14,8 @@ type Point = readonly [x: number, y: number];
 const [ENTRY, ROW, SIGN] = [76, 23, 44];
 /** The scales between which the picture fits the pane; below the first it scrolls, so that 14.5 px never become less than 11. */
 const [LEAST, MOST] = [0.76, 1.7];
-/** What the picture leaves of its margin of 24 px at either side: the pane has its own. */
-const EDGE = 16;
-/** What is around the picture in its pane: below it is said what may be dragged, and then the scroll bar. */
-const BELOW = 64;
+/** What the picture leaves of its margin of 24 px at either side, and what is below it: a sentence, and the scroll bar. */
+const [EDGE, BELOW] = [16, 64];
 const NAME = 8;
 
 /** A number as one writes it by hand. */
@@ -58,6 +56,8 @@ export class ValuesPane {
   readonly element: HTMLElement;
   /** The result, which stays in sight when the picture scrolls. */
   readonly result = html("output", { class: "mg-result" });
+  /** The height that the pane needs, in pixels, so that nothing is cut below. */
+  readonly need: number;
   readonly #picture: SVGSVGElement;
   readonly #boxes: Drawn[];
   readonly #signs = new Map<number, SVGGElement>();
@@ -69,6 +69,7 @@ export class ValuesPane {
     private readonly numbers: Numbers | null,
   ) {
     const [width, height] = calculation.size;
+    this.need = height * LEAST + BELOW;
     const wide = width - 2 * EDGE;
     const style = `min-width:${wide * LEAST}px;min-height:${height * LEAST}px;max-width:${wide * MOST}px`;
     this.#picture = svg("svg", { viewBox: `${EDGE} 0 ${wide} ${height}`, class: "mg-calculation", style, role: "group", "aria-label": "the calculation, from left to right" });
@@ -78,11 +79,6 @@ export class ValuesPane {
     this.element = html("section", { class: "mg-values", "aria-label": "values", tabindex: 0 }, this.#picture, html("p", { class: "mg-quiet" }, hint));
     this.element.addEventListener("scroll", () => this.#shade());
     if (typeof ResizeObserver !== "undefined") new ResizeObserver(() => this.#shade()).observe(this.element);
-  }
-
-  /** The height that the pane needs, in pixels, so that nothing is cut below. */
-  get need(): number {
-    return this.calculation.size[1] * LEAST + BELOW;
   }
 
   /** Marks the sides at which a picture that is wider than its pane goes on. */
