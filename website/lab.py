@@ -49,6 +49,16 @@ IMPORTED = ["IPython", "IPython.core.interactiveshell", "anywidget", "comm", "ip
 GOES_ON = {"await r.ready,await r.handleMessage(e)":
                "await r.ready,h.stops=e.content.stop_on_error,await r.handleMessage(e)",
            '"error"===e.content.status&&h.cancel()': '"error"===e.content.status&&h.stops&&h.cancel()'}
+# A page that was opened from a folder may load no script of JupyterLite, and would stay white.
+FROM_FOLDER = """<script>
+      if (location.protocol === 'file:') addEventListener('DOMContentLoaded', () => {
+        const text = 'A browser runs no Python in a page that was opened from a folder. Run “python -m http.server” ' +
+          'in the folder of the site, open http://localhost:8000, and choose the lesson there.';
+        const style = 'margin: 2rem; font: 1rem sans-serif';
+        document.body.prepend(Object.assign(document.createElement('p'), { textContent: text, style }));
+      });
+    </script>
+  </head>"""
 SETTINGS = ROOT / "notebooks" / "minigrad_lessons" / "lab_settings" / "overrides.json"
 
 
@@ -86,6 +96,8 @@ def build_lab(target: Path) -> None:
         print(done.stdout[-4_000:])
     done.check_returncode()
     _let_cells_go_on(target / "build")
+    for page in target.rglob("index.html"):
+        page.write_text(page.read_text(encoding="utf-8").replace("</head>", FROM_FOLDER, 1), encoding="utf-8")
     _add_pyodide(target)
 
 

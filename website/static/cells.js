@@ -3,8 +3,8 @@
 (() => {
   const own = document.currentScript;
   const MEGA = 1e6;
-  const SERVE = 'The code below can be edited and run once this page comes from a server; opened from a folder, it may ' +
-    'not load Python. Run “python -m http.server” in the folder, then open http://localhost:8000.';
+  const SERVE = 'A browser runs no Python in a page that was opened from a folder. To run this lesson, or a cell below in ' +
+    'place, run “python -m http.server” in the folder of the site, and open http://localhost:8000.';
   const HOW = 'Each cell of code below can be edited and run in place: click into it, then Shift+Enter. Python is fetched ' +
     `once, with the first run (${own.dataset.download} MB).`;
   const STOPPED = 'Stopped. What had run is forgotten: the next run begins at the top.';

@@ -36,7 +36,7 @@ TEXT = """# Which notebooks the widgets work in
 
 A link leads to the test that tries it. "By hand" was tried in Chromium on 29 November 2026.
 
-- **JupyterLab and Notebook 7** look for a widget for two seconds, not once more at their end, and show "model not found"
+- **JupyterLab and Notebook 7** look for a widget for two seconds, not once more after them, and show "model not found"
   for good if it came meanwhile, as on a busy machine. Ours are drawn then ([test](../tests/browser/test_next_day.py)).
 - **nbclassic** has rules for every drawing, text and element in an output. Ours outweigh them ([test]({hosts})): a
   chart of bytes held was 1,329 pixels high. By itself it saves widgets only if asked to from a menu; ours are saved

@@ -32,6 +32,13 @@ def lite(browser: Browser, lab: Path) -> Iterator[Lite]:
         yield page
 
 
+def test_a_lab_opened_from_a_folder_says_what_to_do(browser: Browser, lab: Path) -> None:
+    page = browser.new_page()
+    page.goto(f"{(lab / 'lab' / 'index.html').as_uri()}?path={FIRST}.ipynb")
+    expect(page.locator("body")).to_contain_text("python -m http.server")
+    page.close()
+
+
 def raised(lesson: str) -> int:
     """How many cells of a lesson, unsolved, end in an error."""
     cells = json.loads((ROOT / "tests" / "lessons" / "executed" / f"{lesson}.ipynb").read_text("utf-8"))["cells"]
