@@ -53,7 +53,8 @@ def unanswered() -> set[str]:
 
 def places(tag: str, lessons: tuple[int, ...]) -> str:
     """Links to the cells with a tag, by lesson; the lessons that are still to come, by number."""
-    found = [f"[lesson {int(name[:2])}](../notebooks/{name}.ipynb), `{id}`{waits}" for name, id, waits in cells().get(tag, [])]
+    found = [f"[lesson {int(name[:2])}](../notebooks/{name}.ipynb), `{id}`{waits}"
+             for name, id, waits in cells().get(tag, [])]
     there = {int(name[:2]) for name, _, _ in cells().get(tag, [])}
     return "; ".join([*found, *(f"lesson {lesson}, to come" for lesson in lessons if lesson not in there)])
 

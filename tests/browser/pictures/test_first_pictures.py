@@ -107,7 +107,7 @@ def test_the_whole_graph_is_seen_in_the_middle(page: Page, opened: Opened, progr
 @pytest.mark.parametrize("lens", ["forward", "backward", "all"])
 @pytest.mark.parametrize("width", [720, 896])
 def test_what_a_step_says_is_not_cut(page: Page, opened: Opened, lens: str, width: int) -> None:
-    """Beside JupyterLab's list of files a picture is 848 pixels wide: there "recorded as MulBackward0" was out of sight."""
+    """Beside JupyterLab's list of files a picture has 848 pixels: "recorded as MulBackward0" was out of sight there."""
     with record() as trace:
         w = torch.tensor([1.0, 2.0], requires_grad=True)
         y = w * 3

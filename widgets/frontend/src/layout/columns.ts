@@ -34,8 +34,8 @@ export function fitting(layout: Layout, groups: Groups, [wide, high]: readonly [
   return best;
 }
 
-/** The least share of their distance at which layers still have room for the gradients between them. */
-const LEAST = 0.74;
+/** The least share of their distance at which layers have room for gradients, and for a `.grad` above another edge's end. */
+const [LEAST, ROOMY] = [0.74, 0.9];
 /** How many times as high as the window a graph may be that has its layers so close even where it is seen in part. */
 const NEARLY = 1.3;
 
@@ -47,6 +47,7 @@ export function tightness(layout: Layout, high: number): number {
   if (own <= high) return 1;
   const span = ys.reduce((a, b) => Math.max(a, b), 0) - ys.reduce((a, b) => Math.min(a, b), Infinity);
   const share = Math.floor((100 * (high - own + span)) / span) / 100;
+  if (span > 4 * LAYER) return share >= ROOMY ? share : 1; // of many layers: among them are such ends
   return share >= LEAST ? share : own - span * (1 - LEAST) <= NEARLY * high ? LEAST : 1;
 }
 
