@@ -49,6 +49,7 @@ it("writes what a box did with units, in as many letters as there are, the chose
   expect([measureText({ ...ROW, saved: 2048 }, "saved"), measureText({ ...ROW, flops: 3072 }, "flops"), measureText({ ...ROW, gradient: "nan" }, "gradient")]).toEqual(["2 KiB", "3.07 kFLOP", "nan"]);
   expect(measureText({ ...ROW, parameters: 0 }, "parameters")).toBe("");
   expect(inLines(ROW, [30, 30], null)).toEqual(["[2, 16, 32] · 152k params", "7.2 s · 1.7 MiB · ‖∇‖ 0.67"]);
+  expect(inLines({ ...ROW, parameters: 1 }, [24], null)).toEqual(["[2, 16, 32] · 1 param"]);
   expect(inLines(ROW, [21], null)).toEqual(["[2, 16, 32] · 7.2 s"]);
   expect(inLines(ROW, [30, 30], "saved")[0]).toMatch(/^1\.7 MiB/);
   expect(inLines(ROW, [30], "backward")[0]).toBe("4.5 s backward · [2, 16, 32]");

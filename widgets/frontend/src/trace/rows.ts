@@ -92,11 +92,14 @@ export function measureText(row: Row, measure: Measure, digits = 3): string {
   return scaled(value, digits, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
 }
 
+/** So many of something. */
+export const several = (count: string, of: string): string => `${count} ${of}${count === "1" ? "" : "s"}`;
+
 /** What a row says in a box, in this order, the measure that colours it first. */
 function parts(row: Row, first: Measure | null): string[] {
   const told: [string, string][] = [
     ["output", row.output ? shape(row.output) : ""],
-    ["parameters", row.parameters > 0 ? `${measureText(row, "parameters", 2)} params` : ""],
+    ["parameters", row.parameters > 0 ? several(measureText(row, "parameters", 2), "param") : ""],
     ["time", measureText(row, "time", 2)],
     ["saved", measureText(row, "saved", 2)],
     ["gradient", measureText(row, "gradient", 2).replace(/^(?=.)/, "‖∇‖ ")],
