@@ -7,6 +7,7 @@ browser, node, MPI) skips and says so; `MINIGRAD_REQUIRE=torch,browser,node,mpi`
 `python -m tests versions 2.6.0 newest` runs some of the tests with other versions of PyTorch (tests/torch_versions.py).
 
 A group runs in two processes at once, which pytest-xdist starts: `--workers 8` asks for more, `--workers 0` for one.
+Up to three tests in a browser that fail beside others run once more, alone, and the table names them; more fail.
 With `MINIGRAD_MINUTES=50` they take about so many minutes on most machines, where need be by running a part of the
 cases (tests/part.py).
 """
@@ -55,6 +56,7 @@ NO_TESTS_COLLECTED = 5
 # The tests of a file of `browser` share a page, and those of the lessons in `wasm` one run of Pyodide, so one process
 # has them all. Ranks wait for each other without sleeping: two jobs at once on two cores would take each other's time.
 BY_FILE, ONE_BY_ONE = {"browser", "wasm"}, {"distributed"}
+MOST_AGAIN = 3
 
 
 @dataclass
@@ -101,11 +103,16 @@ def run_tests(stage: str, needed: frozenset[str], workers: int, hurried: dict[st
               *(["--dist=loadfile", "--no-loadscope-reorder"] if stage in BY_FILE else ["--dist=worksteal"])]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        status, minutes = timed(stage, [sys.executable, "-m", "pytest", *shared, *TESTS[stage],
-                                        f"--junitxml={report}", "--durations=12"], hurried)
+        command = [sys.executable, "-m", "pytest", *TESTS[stage], "-o", f"cache_dir={folder}/cache"]
+        status, minutes = timed(stage, [*command, *shared, f"--junitxml={report}", "--durations=12"], hurried)
         run, skipped = count(report)
+        said = [f"late: part {hurried[PART]}"] if hurried else []
+        if stage == "browser" and 0 < len(names := failed(report)) <= MOST_AGAIN:
+            status, more = timed(f"{stage}, once more, alone", [*command, "--last-failed"], hurried)
+            minutes += more
+            said.append(f"failed beside others, and ran again: {', '.join(names)}")
     why = verdict(status, run, skipped, NEEDS.get(stage) in needed)
-    return Result(stage, not why, minutes, run, skipped, why or (f"late: part {hurried[PART]}" if hurried else ""))
+    return Result(stage, not why, minutes, run, skipped, "; ".join([*([why] if why else []), *said]))
 
 
 def timed(stage: str, command: list[str], more: Mapping[str, str] = {}) -> tuple[int, float]:
@@ -124,6 +131,12 @@ def count(report: Path) -> tuple[int, int]:
     # pytest files an expected failure under skipped too, but that test has run.
     skipped = sum(mark.get("type") != "pytest.xfail" for case in cases for mark in case.findall("skipped"))
     return len(cases) - skipped, skipped
+
+
+def failed(report: Path) -> list[str]:
+    """The names of the tests that failed, from pytest's report."""
+    cases = ElementTree.parse(report).getroot().iter("testcase") if report.exists() else ()
+    return [case.attrib["name"] for case in cases if case.find("failure") is not None or case.find("error") is not None]
 
 
 def verdict(status: int, run: int, skipped: int, required: bool) -> str:

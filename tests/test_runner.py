@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import groups, part
-from tests.__main__ import NEEDS, TESTS, Result, count, table, verdict
+from tests.__main__ import NEEDS, TESTS, Result, count, run_tests, table, verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -76,6 +76,33 @@ def test_a_skip_is_a_failure_where_the_group_is_required(
     assert done.returncode == status, done.stdout
     assert count(report) == counts
     assert ok or "node is not installed here" in done.stdout
+
+
+UNSTEADY = """
+import os
+import pytest
+ALONE = "PYTEST_XDIST_WORKER" not in os.environ
+@pytest.mark.parametrize("number", range({count}))
+def test_fails(number):
+    assert {passes}
+def test_plain():
+    assert True
+"""
+
+
+@pytest.mark.parametrize(("stage", "number", "passes", "again", "passed"), [
+    ("browser", 3, "ALONE", True, True), ("browser", 1, "False", True, False), ("browser", 4, "ALONE", False, False),
+    ("unit", 1, "ALONE", False, False),
+])
+def test_up_to_three_tests_in_a_browser_run_again_alone(
+    stage: str, number: int, passes: str, again: bool, passed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "test_unsteady.py").write_text(UNSTEADY.format(count=number, passes=passes))
+    monkeypatch.setitem(TESTS, stage, [str(tmp_path / "test_unsteady.py")])
+    result = run_tests(stage, frozenset(), 1, {})
+    assert (result.passed, result.run) == (passed, number + 1)
+    assert ("ran again: test_fails[" in result.why) == ("once more, alone" in capfd.readouterr().out) == again
 
 
 CASES = """

@@ -198,7 +198,7 @@ check.value_class(Scalar)
 #
 # This neuron has a weight and a bias. Its input is 2 and its target output is 0.2. (The code says `+ -0.2` because our
 # class cannot subtract.) A small step against the gradient makes the loss smaller: that is training. Here it is in
-# minigrad, whose tensors work as PyTorch's.
+# minigrad. Its tensors work like PyTorch's.
 #
 # Two lines are new. `no_grad` keeps the step itself out of the record, and the gradients are set back to None because
 # `backward` adds to what is there (lessons 7 and 5).

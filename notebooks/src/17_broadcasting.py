@@ -267,7 +267,7 @@ def program(torch):
     dw, dx = (w * x).grad_fn(torch.ones(3))
     print("the node returns", dw, "and", dx)
     (w * x).sum().backward()
-    print("the engine makes of it", w.grad)
+    print("after backward, w.grad is", w.grad)
     wide = w.expand(3)
     print(wide.grad_fn.name(), wide.stride(), wide.grad_fn(torch.ones(3)))
     layer = torch.nn.Linear(3, 2)

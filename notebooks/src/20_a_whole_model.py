@@ -27,8 +27,9 @@ with record() as first:
 Inspector(first)
 
 # %% [markdown] id=still
-# Each box is a part of the model; double-click one to see its nodes. The gradient starts at the loss. How much of it is
-# left at the first layer: half, a tenth, or less than a thousandth?
+# Each box is a part of the model. Choose **gradient per entry** as the colour: at any step, ‖∇‖ in a box is the norm of
+# the gradient that arrives there in the whole pass. How much of the gradient is left at the first layer: half,
+# a tenth, or less than a thousandth?
 #
 # This lesson takes about 50 minutes. It is read after lesson 22, before the capstone.
 #
@@ -231,9 +232,10 @@ for name, p in net.named_parameters():
     print(f"{name:9} norm of its gradient {p.grad.norm().item():.2g}")
 
 # %% [markdown] id=dies-note
-# It is box 5, the ReLU after the bias. Layers 0, 2 and 4 get only zeros and never change again, and all three could
-# learn if that ReLU passed something on. Layer 6 is the trap: it does get a gradient, but what comes **in** is 0, and
-# the gradient of a weight is a product with what came in. So of layer 6 only the bias learns.
+# It is the box **4 Linear, 5 ReLU**: its ReLU comes right after the bias, and passes on zeros. Layers 0, 2 and 4 get
+# nothing else and never change again, and all three could learn if that ReLU passed something on. Layer 6 is the trap:
+# it does get a gradient, but what comes **in** is 0, and the gradient of a weight is a product with what came in. So of
+# layer 6 only the bias learns.
 
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: what every layer returns, by name

@@ -161,6 +161,19 @@ def test_a_drawing_fills_its_cell_and_is_whole(seen: Page, program: str, least: 
     assert words.evaluate_all("words => words.filter(each => each.scrollWidth > each.clientWidth + 1).length") == 0
 
 
+@pytest.mark.parametrize("height", [720, 800])
+def test_a_small_graph_and_the_buttons_below_it_are_in_sight_together(seen: Page, height: int) -> None:
+    """In a low window, beside JupyterLab's list of files: the picture is no higher than what shows the notebook."""
+    before = seen.viewport_size
+    seen.set_viewport_size({"width": 1280, "height": height})
+    root = shown(seen, WIDE)
+    seen.wait_for_function("""([root, height]) => innerHeight === height
+      && root.offsetHeight <= root.closest('.jp-WindowedPanel-outer, .jp-Notebook').clientHeight""",
+                           arg=[root.element_handle(), height])
+    assert before
+    seen.set_viewport_size(before)
+
+
 @pytest.mark.parametrize("program", [BLOCKS, UNET], ids=["map", "unet"])
 def test_all_that_is_said_of_the_gradient_is_in_sight(seen: Page, program: str) -> None:
     """In the narrow pane of a notebook, too, without scrolling; the lines below it may be further down."""

@@ -103,6 +103,28 @@ def test_no_text_is_smaller_than_11_pixels(browser: Browser, tmp_path: Path, wid
     page.close()
 
 
+def test_a_picture_wider_than_its_pane_fades_where_it_goes_on(browser: Browser, tmp_path: Path) -> None:
+    """Lesson 17: there is no scroll bar in some browsers. What is said below the picture is in sight."""
+    with record() as trace:
+        m, c = torch.ones(2, 3), torch.tensor([[1.0], [2.0]], requires_grad=True)
+        b = torch.tensor([10.0, 20.0, 30.0], requires_grad=True)
+        ((m + b) * c).sum().backward()
+    Inspector(trace, lens="values", parts=[]).to_html(tmp_path / "wide.html")
+    page = browser.new_page(viewport={"width": 896, "height": 720})
+    page.goto((tmp_path / "wide.html").as_uri())
+    pane = page.locator(".mg-values")
+    expect(pane).to_have_attribute("data-more", "right")
+    assert pane.evaluate("pane => getComputedStyle(pane).maskImage") != "none"
+    assert pane.evaluate("pane => pane.scrollHeight <= pane.clientHeight")
+    pane.evaluate("pane => pane.scrollTo({left: pane.scrollWidth / 8, behavior: 'instant'})")
+    expect(pane).to_have_attribute("data-more", "leftright")
+    pane.evaluate("pane => pane.scrollTo({left: pane.scrollWidth, behavior: 'instant'})")
+    expect(pane).to_have_attribute("data-more", "left")
+    page.set_viewport_size({"width": 1500, "height": 720})
+    expect(page.locator(".mg-values[data-more]")).to_have_count(0)
+    page.close()
+
+
 def test_the_source_alone_has_the_room_of_both_panes(browser: Browser, tmp_path: Path) -> None:
     with record() as trace:
         (torch.tensor(2.0, requires_grad=True) * 3).backward()

@@ -25,22 +25,27 @@ shows it. Then claims that PyTorch 2.13 contradicts. This page is generated from
 `python -m tests.lessons.pages`.
 """
 
+# Until then such a cell says "not yet", on the site too.
+WAITS = {"reveal": " (after your prediction)", "check": " (after your answer)"}
+
 
 @cache
-def cells() -> dict[str, list[tuple[str, str]]]:
-    """For each tag `answers:ID` or `contradicts:ID`, the cells that carry it: the notebook's name, the cell's id."""
+def cells() -> dict[str, list[tuple[str, str, str]]]:
+    """For each tag `answers:ID` or `contradicts:ID`, the cells that carry it: the notebook's name, the cell's id, and
+    what it waits for."""
     found = defaultdict(list)
     for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")):
         for cell in nbformat.read(path, as_version=4).cells:
             for tag in tags(cell):
                 if tag.startswith((ANSWERS, CONTRADICTS)):
-                    found[tag].append((path.stem, str(cell.id)))
+                    waits = "".join(said for kind, said in WAITS.items() if kind in tags(cell))
+                    found[tag].append((path.stem, str(cell.id), waits))
     return dict(found)
 
 
 def unanswered() -> set[str]:
     """The questions that one of their lessons does not answer, and the claims that no cell contradicts."""
-    answered = {(tag, int(name[:2])) for tag, places in cells().items() for name, _ in places}
+    answered = {(tag, int(name[:2])) for tag, places in cells().items() for name, _, _ in places}
     questions = {asked.id for asked in (*ROWS, *IN_TEXTS)
                  if not all((ANSWERS + asked.id, lesson) in answered for lesson in asked.lessons)}
     return questions | {id for id in CLAIMS if CONTRADICTS + id not in cells()}
@@ -48,8 +53,9 @@ def unanswered() -> set[str]:
 
 def places(tag: str, lessons: tuple[int, ...]) -> str:
     """Links to the cells with a tag, by lesson; the lessons that are still to come, by number."""
-    found = [f"[lesson {int(name[:2])}](../notebooks/{name}.ipynb), `{id}`" for name, id in cells().get(tag, [])]
-    there = {int(name[:2]) for name, _ in cells().get(tag, [])}
+    found = [f"[lesson {int(name[:2])}](../notebooks/{name}.ipynb), `{id}`{waits}"
+             for name, id, waits in cells().get(tag, [])]
+    there = {int(name[:2]) for name, _, _ in cells().get(tag, [])}
     return "; ".join([*found, *(f"lesson {lesson}, to come" for lesson in lessons if lesson not in there)])
 
 

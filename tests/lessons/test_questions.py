@@ -40,6 +40,14 @@ def test_the_page_is_what_the_command_makes() -> None:
     assert all(text in said for text in (*(q.text for q in QUESTIONS.values()), *(c.text for c in CLAIMS.values())))
 
 
+def test_a_cell_that_asks_first_is_named_as_one() -> None:
+    """Its picture on the site says "not yet": who follows the link is told before."""
+    places = questions_page.cells()
+    assert [waits for name, id, waits in places["answers:s2.4"] if id == "r3"] == [" (after your prediction)"]
+    assert [waits for name, id, waits in places["answers:row8"] if id == "open2"] == [" (after your answer)"]
+    assert sum(waits != "" for tag in places for _, _, waits in places[tag]) > 8
+
+
 @pytest.fixture(params=["minigrad", "torch"])
 def library(request: pytest.FixtureRequest) -> ModuleType:
     if request.param == "minigrad":

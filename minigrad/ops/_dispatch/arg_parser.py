@@ -33,7 +33,7 @@ MISFITS = (TypeError, AttributeError, ValueError, IndexError, RuntimeError)
 PYTHONS = {bool: from_numpy_dtype("bool"), int: from_numpy_dtype("int64"), float: from_numpy_dtype("float64")}
 
 # Plain functions that accept more than PyTorch's do: their arguments are checked against the signatures first.
-TAKE_MORE = {"isin", "linalg_svd", "normal", "qr", "selu", "split_with_sizes", "svd", "tile"}
+TAKE_MORE = {"index_put", "index_put_", "isin", "linalg_svd", "normal", "qr", "selu", "split_with_sizes", "svd", "tile"}
 # Functions that accept a number as their first operand; their methods do not.
 OF_TENSORS = {"float_power", "floor_divide", "pow", "remainder", "size", "xlogy"}
 UNGUARDED = {"cuda"}  # without an argument it means the current device

@@ -26,8 +26,7 @@ from minigrad._base.type_name import type_name
 from minigrad.core import Tensor
 
 TABLE = os.path.join(os.path.dirname(__file__), "signatures.txt")
-PARAMETER = (r"(?P<kind>\w+)(?P<holes>\?(?=\[))?(?P<many>\[(?P<size>\d*)\])?(?P<none>\?)? (?P<name>\w+)"
-             r"(?:=(?P<default>.+))?$")
+PARAMETER = r"(?P<kind>\w+)(?P<many>\[(?P<size>\d*)\])?(?P<none>\?)? (?P<name>\w+)(?:=(?P<default>.+))?$"
 ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}  # NumPy's names
 # Functions of tensors that also accept Python numbers.
 NUMBERS_TOO = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "copy"}
@@ -49,7 +48,6 @@ class Parameter:
         self.kind, self.name, self.default = match["kind"], match["name"], match["default"]
         self.many, self.size = match["many"] is not None, match["size"]
         self.keyword, self.none = keyword, match["none"] is not None or self.default == "None"
-        self.holes = match["holes"] is not None  # a list in which None may stand
 
     @property
     def type(self) -> str:
@@ -144,7 +142,7 @@ class Signature(NamedTuple):
             elif not parameter.takes(value, numbers):
                 raise self.wrong(parameter, value, position)
             if parameter.many and parameter.kind == "Tensor":
-                check_tensors(parameter, value, i)
+                check_tensors(value, i)
             values[parameter.name] = value
         if remaining:
             raise self.unexpected(next(iter(remaining)), len(args))
@@ -191,10 +189,10 @@ class Signature(NamedTuple):
         return Misfit(f"{self.function}() got an unexpected keyword argument '{name}'")
 
 
-def check_tensors(parameter: Parameter, value: Any, index: int) -> None:
+def check_tensors(value: Any, index: int) -> None:
     """Raise a TypeError for a list of tensors with something else in it: then no other signature is tried."""
     for i, element in enumerate(value):
-        if not isinstance(element, Tensor) and not (parameter.holes and element is None):
+        if not isinstance(element, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument {index}, but got {printed_type(element)}")
 
 

@@ -24,8 +24,29 @@ SIDES = """root => {
   const drawn = [...root.querySelectorAll(".mg-node:not([data-status=unknown]) .mg-box")];
   const boxes = drawn.map(each => each.getBoundingClientRect());
   const [left, right] = [Math.min(...boxes.map(b => b.left)), Math.max(...boxes.map(b => b.right))];
-  const below = Math.max(...boxes.map(b => b.bottom)) - frame.bottom;
-  return {off: (left + right) / 2 - (frame.left + frame.right) / 2, below};
+  const [tools] = [...root.querySelectorAll(".mg-tools > *")].map(each => each.getBoundingClientRect().bottom);
+  const shown = [...root.querySelectorAll(".mg-node:not([data-status=unknown]) :is(.mg-box, .mg-badge, .mg-grad)")];
+  const parts = shown.map(each => each.getBoundingClientRect()).filter(each => each.height > 0);
+  const over = tools - Math.min(...parts.map(b => b.top));
+  const below = Math.max(...parts.map(b => b.bottom)) - frame.bottom;
+  const under = root.getBoundingClientRect().bottom - innerHeight;
+  return {off: (left + right) / 2 - (frame.left + frame.right) / 2, hidden: Math.max(over, below, under)};
+}"""
+
+
+# Of each step of a lens, the sentence whose last line lies below what is shown of it.
+CUT = """root => {
+  const [text, range, cut] = [root.querySelector(".mg-text"), document.createRange(), []];
+  const press = key => root.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+  press("Home");
+  for (let before = null; before !== text.textContent;) {
+    range.selectNodeContents(text);
+    const lines = [...range.getClientRects()].map(line => (line.top + line.bottom) / 2);
+    if (Math.max(...lines) > text.getBoundingClientRect().bottom) cut.push(text.textContent);
+    before = text.textContent;
+    press("ArrowRight");
+  }
+  return cut;
 }"""
 
 
@@ -58,18 +79,41 @@ def beside() -> None:
     (hidden + batch).sum().backward()
 
 
-@pytest.mark.parametrize("program", [twice, written, chain, beside])
-@pytest.mark.parametrize("width", [900, 1280])
+def slope() -> None:
+    """Lesson 12: a second pass runs through nodes that the first one recorded."""
+    x = torch.tensor(2.0, requires_grad=True)
+    slope, = torch.autograd.grad(x ** 3, x, create_graph=True)
+    slope.backward()
+
+
+@pytest.mark.parametrize("program", [twice, written, chain, beside, slope])
+@pytest.mark.parametrize("size", [(900, 800), (1280, 800), (1280, 720)])
 def test_the_whole_graph_is_seen_in_the_middle(page: Page, opened: Opened, program: Callable[[], None],
-                                               width: int) -> None:
+                                               size: tuple[int, int]) -> None:
+    """At first and at the last step no box lies behind the tools above it, nor below the picture or the window."""
     with record() as trace:
         program()
-    page.set_viewport_size({"width": width, "height": 800})
+    page.set_viewport_size({"width": size[0], "height": size[1]})
     root = opened(Inspector(trace))
     page.wait_for_timeout(500)
     found = root.evaluate(SIDES)
-    assert abs(found["off"]) < 30 and found["below"] <= 0, found
+    assert abs(found["off"]) < 30 and found["hidden"] <= 0, found
     assert root.evaluate("root => [...read.overlaps(root), ...read.small(root), ...read.faint(root)]") == []
+    page.keyboard.press("End")
+    assert root.evaluate(SIDES)["hidden"] <= 0
+    assert root.evaluate("root => [...read.overlaps(root), ...read.small(root)]") == []
+
+
+@pytest.mark.parametrize("lens", ["forward", "backward", "all"])
+@pytest.mark.parametrize("width", [720, 896])
+def test_what_a_step_says_is_not_cut(page: Page, opened: Opened, lens: str, width: int) -> None:
+    """Beside JupyterLab's list of files a picture has 848 pixels: "recorded as MulBackward0" was out of sight there."""
+    with record() as trace:
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = w * 3
+        (y / y.detach().sum() + w.exp()).sum().backward()
+    page.set_viewport_size({"width": width, "height": 720})
+    assert opened(Inspector(trace, lens=lens)).evaluate(CUT) == []
 
 
 def test_an_edge_to_nothing_is_at_the_side_of_its_input(opened: Opened) -> None:

@@ -43,7 +43,7 @@ BY_HAND = {
     "Tensor.copy_": ["copy_(Tensor other, bool non_blocking=False)",
                      "copy_(Tensor other, bool async=False) (deprecated)"],
 }
-SPELLED = ((r"c10::List<::std::optional<Tensor>>", "Tensor?[]"),
+SPELLED = ((r"c10::List<::std::optional<Tensor>>", "Tensor[]"),  # the parser takes no None in them
            (r"\bc10::string_view\b", "str"), (r"\b(?:SymIntArrayRef|IntArrayRef)\b(\[\d+\])?", r"int\1[]"),
            (r"\b(?:int64_t|SymInt)\b", "int"), (r"\bdouble\b", "float"), (r"\bTensorList\b(\[\d+\])?", r"Tensor\1[]"),
            (r"\bArrayRef<double>(\[\d+\])?", r"float\1[]"), (r"\bArrayRef<Scalar>(\[\d+\])?", r"Scalar\1[]"),

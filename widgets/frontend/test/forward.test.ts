@@ -103,6 +103,13 @@ describe("what a pass has given", () => {
     expect(told(root)).toEqual(["each .grad at the endxtensor(6.)"]);
   });
 
+  it("is what a hook made of it: DDP writes the mean of all processes into .grad, within the pass", () => {
+    const trace = longer();
+    const end = trace.events.findIndex(({ kind }) => kind === "backward_end");
+    trace.events.splice(end, 0, { kind: "grad", tensor: 0, grad: trace.values.length - 1, file: 0, line: 3, depth: 1 });
+    expect(told(show({ lens: "all", step: end + 1 }, trace))).toEqual(["each .grad after the passxtensor(4.)"]);
+  });
+
   it("is no .grad where autograd.grad asked", () => {
     const trace = square();
     trace.events = trace.events.map((event) => event.kind === "accumulate" ? { kind: "capture", node: 1, tensor: 0, gradient: 3, file: 0, line: 3 } : event);

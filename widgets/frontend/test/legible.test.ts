@@ -36,8 +36,10 @@ describe("an input that needs no gradient", () => {
 describe("a graph in a low window", () => {
   const layout: Layout = { nodes: { 0: [100, 40], 1: [100, 138], 2: [100, 236] }, size: [200, 300], edges: { "0:0": [[20, 138]] } };
 
-  it("has its layers closer to each other, if that is enough", () => {
-    expect([300, 260, 240].map((high) => tightness(layout, high))).toEqual([1, 0.79, 1]);
+  it("has its layers closer to each other, if that is enough, or nearly", () => {
+    expect([300, 260, 240, 190].map((high) => tightness(layout, high))).toEqual([1, 0.79, 0.74, 1]);
+    const tall: Layout = { nodes: { 0: [100, 40], 1: [100, 628] }, size: [200, 692] };
+    expect([700, 640, 620].map((high) => tightness(tall, high))).toEqual([1, 0.91, 1]);
     const low = tightened(layout, 0.79);
     expect(low.size[1]).toBeLessThanOrEqual(260);
     expect([low.nodes["0"], low.nodes["2"], low.edges?.["0:0"]]).toEqual([[100, 40], [100, 40 + 196 * 0.79], [[20, 40 + 98 * 0.79]]]);

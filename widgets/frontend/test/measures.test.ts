@@ -51,6 +51,7 @@ it("writes what a box did with units, in as many letters as there are, the chose
   expect(inLines(ROW, [32, 32], null)).toEqual(["7.2 s · ‖∇‖ 0.67", "[2, 16, 32] · 152k params"]);
   expect(inLines(ROW, [32, 32], "saved")).toEqual(["1.7 MiB · 7.2 s", "‖∇‖ 0.67 · [2, 16, 32]"]);
   expect(inLines(ROW, [30], "backward")[0]).toBe("4.5 s backward · 7.2 s");
+  expect(inLines({ ...ROW, parameters: 1 }, [42], null)).toEqual(["7.2 s · ‖∇‖ 0.67 · [2, 16, 32] · 1 param"]);
   expect(inLines(ROW, [0], null)).toEqual([""]);
   expect(inWords({ ...ROW, forward: null, backward: null })).toBe("output [2, 16, 32], saved bytes 1.69 MiB, FLOPs (estimate) 10.8 MFLOP, parameters 152k, norm of the gradient of the output 0.67");
   expect(middle("transformer.h.0.attn.c_proj.weight", 20)).toBe("transform…roj.weight");

@@ -291,7 +291,7 @@ class _Reading:
                 again = [self.boxes[box]["name"] for box in dict.fromkeys(sign["inputs"]) if arrived[box] > 1]
                 added = f"; {again[0]} receives more than one, and they are added" if again else ""
                 steps.append((flows[-1] if flows else at, f"back through {sign['sign']}: {self.rule(step)}{added}"))
-        return [*steps, (end, f"a gradient says: move this number a little, and {name} moves so many times as far")]
+        return [*steps, (end, f"move a number a little: its gradient says how many times as far {name} moves")]
 
     def rule(self, step: int) -> str:
         """Return in words what an op does with the gradient."""

@@ -409,6 +409,7 @@ export class GraphPane {
     const status = look.known ? look.look : "unknown";
     const appears = (parts.group.getAttribute("data-status") === "unknown") !== !look.known;
     if (appears) for (const element of this.#leaving.get(id) ?? []) element.classList.toggle("mg-absent", !look.known);
+    if (appears && look.known) this.viewport.drawn(this.#drawing.boxes.get(id) as Box);
     mark(parts.group, "data-status", status);
     mark(parts.glyph, "d", parts.group.getAttribute("data-failed") === "within" ? RAISED : STYLES[look.look].glyph);
     const word = [look.word, look.broken ?? ""].filter((each) => each !== "").join(" · ");

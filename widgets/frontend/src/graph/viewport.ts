@@ -14,7 +14,8 @@ const SETTLED = 500; // milliseconds
  * letters of a graph have 11 pixels where it is drawn at its own size, 1: nobody at a desk reads smaller ones.
  */
 const READERS = {
-  near: { readable: 1, comfortable: 1, largest: 1.3, over: 44, under: 9, margin: 38 },
+  near: { readable: 1, comfortable: 1, largest: 1.3, over: 32, under: 4, margin: 38 },
+  framed: { readable: 1, comfortable: 1, largest: 1.3, over: 44, under: 9, margin: 38 }, // frames stand out of its margin
   beside: { readable: 0.55, comfortable: 0.8, largest: 1.1, over: 44, under: 9, margin: 38 }, // an open panel: whole rather than large
   map: { readable: 0.58, comfortable: 1, largest: 1.5, over: 44, under: 9, margin: 38 },
   afar: { readable: 1.4, comfortable: 2, largest: 2.4, over: 18, under: 18, margin: 54 },
@@ -104,7 +105,8 @@ export class Viewport {
     const region = [all, part].find((each) => !(this.#fitting(each) < this.#reader.readable)) ?? part;
     const scale = this.#fitting(region);
     this.scale = scale < this.#reader.readable ? this.#reader.comfortable : Math.max(scale, SMALLEST);
-    this.#centerWithin(region === all ? (now ?? all) : region, point);
+    const { top, bottom } = region; // of a part without its margin: room below the tools, and for the .grad of a leaf
+    this.#centerWithin(region === all ? (now ?? all) : { ...region, top: top - 12, bottom: bottom + 20 }, point);
   }
 
   /** Shows another drawing so that the pair that has to move least stays, as far as this leaves no room unused. */
@@ -139,7 +141,7 @@ export class Viewport {
 
   get #reader(): (typeof READERS)["near"] {
     if (this.#where === "afar") return READERS.afar;
-    return READERS[this.isMap ? "map" : this.#covered > 0 ? "beside" : "near"];
+    return READERS[this.isMap ? "map" : this.#covered > 0 ? "beside" : this.outlook.over ? "framed" : "near"];
   }
 
   /** Whether a map is drawn so small that it shows titles only. */
@@ -229,6 +231,11 @@ export class Viewport {
     if (!out) return;
     this.outlook = { ...this.outlook, now: undefined };
     this.#centerWithin(this.#all, [x, y]);
+  }
+
+  /** A box is drawn that was not before: it is in view, too, unless the student has moved the drawing. */
+  drawn({ x, y, width }: Box): void {
+    if (this.outlook.now && !this.#touched) this.reveal([x, y], width);
   }
 
   #center([x, y]: Point): void {

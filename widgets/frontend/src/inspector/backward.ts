@@ -6,7 +6,7 @@ import { lensSteps, type Replay } from "../trace/frame";
 import { STYLES, type NodeLook, type Scene, type State, type Tray } from "../graph/look";
 import { Trays } from "./trays";
 import { push } from "../trace/lists";
-import { litNode, shownGradient, type Calculation, type Maybe, type Trace, type TraceEvent } from "../trace/types";
+import { litNode, shownGradient, type Calculation, type Maybe, type Trace } from "../trace/types";
 
 const PLACES = 9;
 const NOTHING: ReadonlySet<string> = new Set();
@@ -79,11 +79,7 @@ export class BackwardLens implements Lens {
 
   /** The node of the last event before this one that has a node. */
   get #before(): Maybe {
-    for (let at = this.step - 1; at >= 0; at--) {
-      const node = litNode(this.trace.events[at] as TraceEvent);
-      if (node !== null) return node;
-    }
-    return null;
+    return this.trace.events.slice(0, Math.max(0, this.step)).map(litNode).filter((node) => node !== null).at(-1) ?? null;
   }
 
   get gradient(): Maybe {
@@ -134,21 +130,16 @@ export class BackwardLens implements Lens {
     return event?.kind === "forward" && event.node === null ? event.outputs : [];
   }
 
-  /** At the end of a pass, what it added to `.grad` or returned for `autograd.grad`; at the last step, each `.grad`. */
+  /** At the end of a pass, each `.grad` that it wrote, as hooks left it, or what `autograd.grad` returns; at the last step, each `.grad`. */
   get #got(): NonNullable<Moment["got"]> {
     const { event, grads } = this.replay;
     if (event?.kind !== "backward_end") return { title: "each .grad at the end", of: this.step === this.steps.at(-1) ? [...grads] : [] };
-    const found = new Map<number, Maybe>();
-    const kept = new Map<number, Maybe>();
-    for (let step = this.step - 1; step >= 0; step--) {
-      const before = this.trace.events[step];
-      if ((before?.depth ?? 0) !== (event.depth ?? 0)) continue;
-      if (before?.kind === "backward_start") break;
-      if (before?.kind === "accumulate" && !found.has(before.tensor)) found.set(before.tensor, before.grad);
-      if (before?.kind === "capture" && !kept.has(before.tensor)) kept.set(before.tensor, before.gradient);
-    }
-    if (kept.size > 0) return { title: "what autograd.grad gives", of: [...kept].reverse() };
-    return { title: "each .grad after the pass", of: [...found].reverse() };
+    const before = this.trace.events.slice(0, this.step).filter(({ depth = 0 }) => depth === (event.depth ?? 0));
+    const pass = before.slice(before.map(({ kind }) => kind).lastIndexOf("backward_start"));
+    const kept = new Map(pass.flatMap((each) => (each.kind === "capture" ? [[each.tensor, each.gradient] as const] : [])));
+    if (kept.size > 0) return { title: "what autograd.grad gives", of: [...kept] };
+    const found = new Set(pass.flatMap((each) => (each.kind === "accumulate" ? [each.tensor] : [])));
+    return { title: "each .grad after the pass", of: [...found].map((tensor) => [tensor, grads.get(tensor) ?? null]) };
   }
 
   get moment(): Moment {
@@ -253,12 +244,8 @@ export class BackwardLens implements Lens {
 
   /** Whether a running AccumulateGrad has added its gradient yet. */
   #added(id: number): boolean {
-    for (let at = this.step; at >= 0; at--) {
-      const event = this.trace.events[at];
-      if (event?.kind === "accumulate" && event.node === id) return true;
-      if (event?.kind === "run" && event.node === id) return false;
-    }
-    return false;
+    const own = this.trace.events.slice(0, this.step + 1).filter((event) => (event.kind === "accumulate" || event.kind === "run") && event.node === id);
+    return own.at(-1)?.kind === "accumulate";
   }
 
   /** The state of the tensor that a node created. */

@@ -136,6 +136,7 @@ export class Inspector {
   #assemble(): void {
     const head = html("div", { class: "mg-head" }, this.#text, this.#ribbon.tag, this.#tabList(), new Share(this.link).element, this.#slide.button, this.#whole.button);
     const panes = new Panes(this.#source.element, this.#graph.element, this.#details.element);
+    if (this.#values) this.element.style.setProperty("--mg-values", `${this.#values.need}px`);
     panes.element.append(this.#called.card, ...(this.#values ? [this.#values.element] : []));
     this.#panes = panes.element;
     const foot = html("div", { class: "mg-foot" }, this.#queue.element, this.#memory.element, this.#transport.element, this.#growing.element, ...noteLine(this.#trace));

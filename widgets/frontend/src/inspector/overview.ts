@@ -2,7 +2,7 @@
 import { html } from "../page/dom";
 import { number, shape } from "../trace/format";
 import { boxOf, isTransform, boxTitle, chain } from "../trace/groups";
-import { measureText, Rows, sizeIn, type Measure, type Row } from "../trace/rows";
+import { measureText, Rows, several, sizeIn, type Measure, type Row } from "../trace/rows";
 import type { Maybe, Trace } from "../trace/types";
 
 type Line = [string, ...(Node | string)[]];
@@ -61,12 +61,12 @@ export function overview(trace: Trace, pick: (node: Maybe) => void): HTMLElement
   };
   const most = (measure: Measure): Part => all.reduce((best, each) => ((sizeIn(each.row, measure) ?? 0) > (sizeIn(best.row, measure) ?? 0) ? each : best));
   const counted = measureText(whole, "parameters");
-  const lines: Line[] = [["is", `${scope?.module ?? ""}, ${counted ? `${counted} parameters, ` : ""}${trace.nodes.length} nodes`]];
+  const lines: Line[] = [["is", `${scope?.module ?? ""}, ${counted ? `${several(counted, "parameter")}, ` : ""}${several(String(trace.nodes.length), "node")}`]];
   const total = trace.nodes.reduce((sum, { seconds }) => sum + (seconds?.[0] ?? 0) + (seconds?.[1] ?? 0), 0);
   lines.push(...gradients(trace, parts(trace, true), link), ...costs(all, total, whole.flops, link), ...warmUp(trace, all, total, link));
   const [memory, large] = [most("saved"), most("parameters")];
   if (memory.row.saved > 0) lines.push(["saves most", together(link(memory), ":"), ` ${measureText(memory.row, "saved", 2)}`]);
-  if (large.row.parameters > 0) lines.push(["is largest", together(link(large), ":"), ` ${measureText(large.row, "parameters", 2)} parameters (${percent(large.row.parameters, whole.parameters)})`]);
+  if (large.row.parameters > 0) lines.push(["is largest", together(link(large), ":"), ` ${several(measureText(large.row, "parameters", 2), "parameter")} (${percent(large.row.parameters, whole.parameters)})`]);
   lines.push(...shared(trace, all, link));
   const card = html("dl", { class: "mg-overview" }, ...lines.flatMap(([name, ...told]) => [html("dt", {}, name), html("dd", {}, ...told)]));
   return [html("h3", { class: "mg-name" }, "the model"), card];

@@ -2,6 +2,7 @@
 import { html, write } from "../page/dom";
 import type { Maybe, Trace } from "../trace/types";
 import { inline, nodeName, shape, tensorName, valueOf } from "../trace/format";
+import { push } from "../trace/lists";
 import { Meanings } from "../trace/meaning";
 import { unwritten } from "./trays";
 import type { Moment } from "./lens";
@@ -107,9 +108,9 @@ export class Called {
   /** By the first part of a path, the tensors of each path that has more parts. */
   readonly #paths = new Map<string, Map<string, number[]>>();
   readonly #leaves = new Map<number, number>();
-  /** The edges to an output of a node, by `node:output_nr`. */
+  /** The edges to an output of a node, by `node:output_nr`; none before a name is first pointed at. */
   readonly #edges = new Map<string, string[]>();
-  /** The lines at which each tensor was created or used, by file. */
+  /** The lines at which each tensor with a name was created or used, by file. */
   readonly #lines = new Map<number, [file: number, line: number][]>();
   readonly #meanings: Meanings;
   #name: HTMLElement | null = null;
@@ -123,24 +124,22 @@ export class Called {
   ) {
     this.card.hidden = true;
     this.#meanings = new Meanings(trace);
-    const add = <K, V>(map: Map<K, V[]>, key: K, value: V): void => void (map.get(key)?.push(value) ?? map.set(key, [value]));
     trace.tensors.forEach(({ name }, id) => {
       if (name === null) return;
       const first = name.split(/[.[]/)[0] ?? name;
-      add(this.#named, first, id);
+      push(this.#named, first, id);
       if (name === first) return;
       const paths = this.#paths.get(first) ?? new Map<string, number[]>();
-      add(paths, name, id);
+      push(paths, name, id);
       this.#paths.set(first, paths);
     });
     trace.nodes.forEach((node, id) => {
       if (node.variable !== undefined) this.#leaves.set(node.variable, id);
-      node.next.forEach((edge, index) => edge && add(this.#edges, edge.join(":"), `${id}:${index}`));
     });
     for (const event of trace.events) {
       if (event.kind !== "forward") continue;
       for (const tensor of [...event.inputs, ...event.outputs]) {
-        if (tensor === null) continue;
+        if (tensor === null || !trace.tensors[tensor]?.name) continue;
         const [known, { file, line }] = [this.#lines.get(tensor) ?? [], event];
         if (file !== undefined && line !== undefined && !known.some(([of, row]) => of === file && row === line)) known.push([file, line]);
         this.#lines.set(tensor, known);
@@ -251,6 +250,7 @@ export class Called {
   #arriving(tensor: number): string[] {
     const node = this.#nodeOf(tensor);
     const nr = this.#leaves.get(tensor) === node ? 0 : (this.trace.tensors[tensor]?.output_nr ?? 0);
+    if (this.#edges.size === 0) this.trace.nodes.forEach(({ next }, id) => next.forEach((edge, index) => edge && push(this.#edges, edge.join(":"), `${id}:${index}`)));
     return node === null ? [] : (this.#edges.get(`${node}:${nr}`) ?? []);
   }
 

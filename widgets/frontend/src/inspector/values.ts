@@ -14,8 +14,8 @@ type Point = readonly [x: number, y: number];
 const [ENTRY, ROW, SIGN] = [76, 23, 44];
 /** The scales between which the picture fits the pane; below the first it scrolls, so that 14.5 px never become less than 11. */
 const [LEAST, MOST] = [0.76, 1.7];
-/** What the picture leaves of its margin of 24 px at either side: the pane has its own. */
-const EDGE = 16;
+/** What the picture leaves of its margin of 24 px at either side, and what is below it: a sentence, and the scroll bar. */
+const [EDGE, BELOW] = [16, 64];
 const NAME = 8;
 
 /** A number as one writes it by hand. */
@@ -56,6 +56,8 @@ export class ValuesPane {
   readonly element: HTMLElement;
   /** The result, which stays in sight when the picture scrolls. */
   readonly result = html("output", { class: "mg-result" });
+  /** The height that the pane needs, in pixels, so that nothing is cut below. */
+  readonly need: number;
   readonly #picture: SVGSVGElement;
   readonly #boxes: Drawn[];
   readonly #signs = new Map<number, SVGGElement>();
@@ -67,6 +69,7 @@ export class ValuesPane {
     private readonly numbers: Numbers | null,
   ) {
     const [width, height] = calculation.size;
+    this.need = height * LEAST + BELOW;
     const wide = width - 2 * EDGE;
     const style = `min-width:${wide * LEAST}px;min-height:${height * LEAST}px;max-width:${wide * MOST}px`;
     this.#picture = svg("svg", { viewBox: `${EDGE} 0 ${wide} ${height}`, class: "mg-calculation", style, role: "group", "aria-label": "the calculation, from left to right" });
@@ -74,6 +77,15 @@ export class ValuesPane {
     this.#boxes = calculation.boxes.map((box) => this.#drawBox(box));
     const hint = numbers && this.#boxes.some(({ box }) => numbers.has(box.tensor)) ? "Drag an underlined number sideways, or click it and use the up and down arrow keys: everything follows." : "";
     this.element = html("section", { class: "mg-values", "aria-label": "values", tabindex: 0 }, this.#picture, html("p", { class: "mg-quiet" }, hint));
+    this.element.addEventListener("scroll", () => this.#shade());
+    if (typeof ResizeObserver !== "undefined") new ResizeObserver(() => this.#shade()).observe(this.element);
+  }
+
+  /** Marks the sides at which a picture that is wider than its pane goes on. */
+  #shade(): void {
+    const { scrollLeft, scrollWidth, clientWidth } = this.element;
+    const right = scrollWidth - clientWidth - scrollLeft > NAME ? "right" : "";
+    mark(this.element, "data-more", (scrollLeft > NAME ? "left" : "") + right || null);
   }
 
   /** The rectangles on the screen that belong to a node: its sign or, for an AccumulateGrad, its box. */

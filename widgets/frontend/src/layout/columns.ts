@@ -34,19 +34,21 @@ export function fitting(layout: Layout, groups: Groups, [wide, high]: readonly [
   return best;
 }
 
-/** The least share of their distance at which layers still have room for the gradients between them. */
-const LEAST = 0.775;
+/** The least share of their distance at which layers have room for gradients, and for a `.grad` above another edge's end. */
+const [LEAST, ROOMY] = [0.74, 0.9];
+/** How many times as high as the window a graph may be that has its layers so close even where it is seen in part. */
+const NEARLY = 1.3;
 
 const middles = ({ nodes }: Layout): number[] => Object.values(nodes).map(([, y]) => y);
 
-/** How much closer the layers must be for a graph to fit into a height at its own size: 1 if it fits, or never does. */
+/** How much closer the layers must be for a graph to fit into a height at its own size, or nearly; 1 if it never does. */
 export function tightness(layout: Layout, high: number): number {
-  const [, own] = layout.size;
-  if (own <= high || own * LEAST > high) return 1;
-  const ys = middles(layout);
+  const [ys, [, own]] = [middles(layout), layout.size];
+  if (own <= high) return 1;
   const span = ys.reduce((a, b) => Math.max(a, b), 0) - ys.reduce((a, b) => Math.min(a, b), Infinity);
   const share = Math.floor((100 * (high - own + span)) / span) / 100;
-  return share < LEAST ? 1 : share;
+  if (span > 4 * LAYER) return share >= ROOMY ? share : 1; // of many layers: among them are such ends
+  return share >= LEAST ? share : own - span * (1 - LEAST) <= NEARLY * high ? LEAST : 1;
 }
 
 /** The same layers, this much closer to each other. */

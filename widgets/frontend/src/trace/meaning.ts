@@ -101,12 +101,11 @@ export class Meanings {
       }
       push(this.#rows, row.file, { ...row, body: calls.get(row.call) });
     }
-    let before = "";
+    let [before, beside]: (number | undefined)[] = [];
     trace.events.forEach(({ file, line }, step) => {
-      if (file === undefined) return;
-      const place = `${file}:${line}`;
-      if (place !== before) push(this.#starts, place, step);
-      before = place;
+      if (file === undefined || (file === before && line === beside)) return;
+      push(this.#starts, `${file}:${line}`, step);
+      [before, beside] = [file, line];
     });
     for (const [place, steps] of this.#starts) this.#starts.set(place, [...new Set(steps)].sort((a, b) => a - b));
   }

@@ -92,13 +92,16 @@ export function measureText(row: Row, measure: Measure, digits = 3): string {
   return scaled(value, digits, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
 }
 
+/** So many of something. */
+export const several = (count: string, of: string): string => `${count} ${of}${count === "1" ? "" : "s"}`;
+
 /** What every box says, in the same order: the measure that colours it, what is asked first, then what it is and keeps. */
 function parts(row: Row, first: Measure | null): [name: string, text: string][] {
   const told: [string, string][] = [
     ["time", measureText(row, "time", 2)],
     ["gradient", measureText(row, "gradient", 2).replace(/^(?=.)/, "‖∇‖ ")],
     ["output", row.output ? shape(row.output) : ""],
-    ["parameters", row.parameters > 0 ? `${measureText(row, "parameters", 2)} params` : ""],
+    ["parameters", row.parameters > 0 ? several(measureText(row, "parameters", 2), "param") : ""],
     ["saved", measureText(row, "saved", 2)],
   ];
   if (first === "flops" || first === "forward" || first === "backward") told.push([first, measureText(row, first, 2).replace(/(?<=.)$/, first === "flops" ? "" : ` ${first}`)]);
