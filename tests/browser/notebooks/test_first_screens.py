@@ -3,6 +3,9 @@ costs most, where does the gradient shrink; and nothing of the map is cut."""
 
 from __future__ import annotations
 
+import re
+from typing import Literal
+
 import pytest
 
 from tests.groups import has_browser, has_torch, installed, require
@@ -24,25 +27,55 @@ SIZES = [(800, 900), (1280, 800), (1440, 900), (2560, 1440)]
 LONG = """root => [...root.querySelectorAll('.mg-code .mg-line')]
   .filter(line => line.getBoundingClientRect().right > line.parentElement.getBoundingClientRect().right + 1).length"""
 
+# What is said beside a name in the card, on another line than the name: a bracket before it, a colon behind it.
+SPLIT = """root => {
+  const walk = document.createTreeWalker(root.querySelector('.mg-overview'), NodeFilter.SHOW_TEXT), found = [];
+  const middle = ({ top, bottom }) => (top + bottom) / 2;
+  for (let text; (text = walk.nextNode());) {
+    const colon = text.data.startsWith(':'), name = colon ? text.previousSibling : text.nextSibling;
+    if (!(name instanceof Element) || (!colon && !text.data.endsWith('('))) continue;
+    const range = document.createRange();
+    range.setStart(text, colon ? 0 : text.length - 1);
+    range.setEnd(text, colon ? 1 : text.length);
+    const gap = middle(range.getBoundingClientRect()) - middle(name.getBoundingClientRect());
+    if (Math.abs(gap) > 8) found.push(text.data);
+  }
+  return found;
+}"""
+
 
 def answers(root: Locator) -> None:
     """The card answers the three questions in words, its numbers are those of the boxes, and controls agree with it."""
     card = root.locator(".mg-overview")
     expect(card).to_be_visible()
     told = dict(zip(card.locator("dt").all_inner_texts(), card.locator("dd").all_inner_texts(), strict=True))
-    assert "parameters" in told["is"] and "in both passes (" in told["most time"]
+    assert "parameters" in told["is"]
+    assert re.search(r"in this run \(\d+\s%\)|by time, one run cannot tell: ", told["costs most"])
+    assert "by FLOPs " in told["costs most"] or "of FLOPs" in told["costs most"]
     gradient = told["gradient"]
-    assert "on its way from the output (" in gradient and ") to the input (" in gradient
+    assert " from the output (" in gradient and ") to the input (" in gradient
     assert any(word in gradient for word in ("shrinks", "grows", "stays about as large"))
     assert "per entry" not in gradient
-    time = told["most time"].partition(": ")[2].partition(" in both")[0]
+    [time, *_] = re.findall(r": ([\d.]+ [mµ]?s)\b", told["costs most"])
     texts = root.locator(".mg-node :is(.mg-caption, .mg-told)").all_text_contents()
     assert not any(texts) or any(time in text for text in texts)  # a map that is drawn small has titles only
+    said = [text.split(" · ") for text in root.locator(".mg-measured .mg-caption").all_text_contents()]
+    assert all("∇" in facts[1] for facts in said if len(facts) > 1)
     assert root.locator(".mg-levels [aria-pressed=true]").count() == 1
     assert root.locator(".mg-slider").input_value() == root.locator(".mg-counter").inner_text().split(" / ")[0]
     assert root.evaluate(LONG) == 0
+    assert root.evaluate(SPLIT) == []
 
 
+# How far the texts in a box are from its upper and its lower edge, in pixels.
+AIR = """boxes => boxes.map(box => {
+  const edge = box.querySelector('.mg-box').getBoundingClientRect();
+  const texts = [...box.querySelectorAll('text')].filter(text => text.checkVisibility() && text.textContent !== '');
+  const size = text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a;
+  const base = text => text.getScreenCTM().f + text.getScreenCTM().d * parseFloat(text.getAttribute('y'));
+  return texts.flatMap(text => [base(text) - 0.76 * size(text) - edge.top,
+    edge.bottom - base(text) - 0.22 * size(text)]);
+})"""
 LETTERS = """texts => [...new Set(texts.filter(text => text.checkVisibility() && text.textContent !== '')
   .map(text => getComputedStyle(text).fontSize))]"""
 
@@ -59,7 +92,47 @@ def test_a_narrow_page_has_the_card_under_the_map(page: Page, opened: Opened) ->
     assert parts[1]["width"] > 350
     page.set_viewport_size({"width": 1440, "height": 900})
     expect(root.locator(".mg-told").first).not_to_be_empty()
-    assert root.locator(".mg-measured :is(.mg-caption, .mg-told, .mg-class)").evaluate_all(LETTERS) == ["11px"]
+    assert len(root.locator(".mg-measured :is(.mg-caption, .mg-told, .mg-class)").evaluate_all(LETTERS)) == 1
+    for lines in root.locator(".mg-measured").evaluate_all(AIR):
+        assert min(lines) >= 2, lines
+    said = root.locator(".mg-measured .mg-caption").all_text_contents()
+    assert len(said) == 6 and all(re.fullmatch(r"[\d.]+ [mµ]?s · ‖∇‖ \S+", text) for text in said)
+
+
+# How bright a colour is against another, each a selector, a property of its style and, for some, a pseudo-element.
+CONTRAST = """(root, pair) => {
+  const paint = document.createElement('canvas').getContext('2d');
+  const [dark, bright] = pair.map(([selector, property, pseudo]) => {
+    const style = getComputedStyle(root.querySelector(selector) ?? root, pseudo)[property];
+    paint.fillStyle = style.match(/^[a-z]+\\([^)]*\\)/)[0];
+    paint.fillRect(0, 0, 1, 1);
+    const [r, g, b] = [...paint.getImageData(0, 0, 1, 1).data].map(each => each / 255)
+      .map(each => each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+  }).sort((a, b) => a - b);
+  return bright / dark;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_stand_out_from_the_background(page: Page, opened: Opened, scheme: Literal["light", "dark"]) -> None:
+    """Text by 4.5 to 1, what else has a meaning by 3 to 1."""
+    case = MODELS["mlp"][1]()
+    page.emulate_media(color_scheme=scheme)
+    root = opened(inspect(case.model, *case.inputs, **case.loss))
+    behind = [".mg-root", "backgroundColor"]
+    field = [[".mg-find", "color", "::placeholder"], [".mg-find", "backgroundColor"]]
+    assert root.evaluate(CONTRAST, field) >= 4.5
+    shown = [[[".mg-tab[aria-pressed=true]", "boxShadow"], [".mg-tabs", "backgroundColor"]],
+             [[".mg-scale", "borderTopColor"], behind]]
+    shown += [[[f".mg-key.mg-{key}", "backgroundColor"], behind] for key in ("parameters", "activations", "gradients")]
+    if scheme == "dark":
+        shown.append([[".mg-measured[style*='--mg-share: 1'] .mg-box", "fill"], behind])
+    assert [pair for pair in shown if root.evaluate(CONTRAST, pair) < 3] == []
+    root.locator(".mg-colour select").select_option("gradient")
+    sizes = root.locator("[data-size]").evaluate_all("all => [...new Set(all.map(each => each.dataset.size))]")
+    edges = [[[f"[data-size={size}] .mg-box", "stroke"], behind] for size in sizes]
+    assert sizes and [pair for pair in edges if root.evaluate(CONTRAST, pair) < 3] == []
 
 
 OUT = """root => {

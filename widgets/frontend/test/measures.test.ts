@@ -48,17 +48,23 @@ it("writes what a box did with units, in as many letters as there are, the chose
   expect(measureText({ ...ROW, forward: 2e-6, saved: 2048, flops: 3072, gradient: 2 }, "forward")).toBe("2 µs");
   expect([measureText({ ...ROW, saved: 2048 }, "saved"), measureText({ ...ROW, flops: 3072 }, "flops"), measureText({ ...ROW, gradient: "nan" }, "gradient")]).toEqual(["2 KiB", "3.07 kFLOP", "nan"]);
   expect(measureText({ ...ROW, parameters: 0 }, "parameters")).toBe("");
-  expect(inLines(ROW, [30, 30], null)).toEqual(["[2, 16, 32] · 152k params", "7.2 s · 1.7 MiB · ‖∇‖ 0.67"]);
-  expect(inLines({ ...ROW, parameters: 1 }, [24], null)).toEqual(["[2, 16, 32] · 1 param"]);
-  expect(inLines(ROW, [21], null)).toEqual(["[2, 16, 32] · 7.2 s"]);
-  expect(inLines(ROW, [30, 30], "saved")[0]).toMatch(/^1\.7 MiB/);
-  expect(inLines(ROW, [30], "backward")[0]).toBe("4.5 s backward · [2, 16, 32]");
+  expect(inLines(ROW, [32, 32], null)).toEqual(["7.2 s · ‖∇‖ 0.67", "[2, 16, 32] · 152k params"]);
+  expect(inLines(ROW, [32, 32], "saved")).toEqual(["1.7 MiB · 7.2 s", "‖∇‖ 0.67 · [2, 16, 32]"]);
+  expect(inLines(ROW, [30], "backward")[0]).toBe("4.5 s backward · 7.2 s");
+  expect(inLines({ ...ROW, parameters: 1 }, [42], null)).toEqual(["7.2 s · ‖∇‖ 0.67 · [2, 16, 32] · 1 param"]);
   expect(inLines(ROW, [0], null)).toEqual([""]);
   expect(inWords({ ...ROW, forward: null, backward: null })).toBe("output [2, 16, 32], saved bytes 1.69 MiB, FLOPs (estimate) 10.8 MFLOP, parameters 152k, norm of the gradient of the output 0.67");
   expect(middle("transformer.h.0.attn.c_proj.weight", 20)).toBe("transform…roj.weight");
   expect(shortened("transformer.h.10.attn.c_proj.weight", 40)).toBe("transformer.h.10.attn.c_proj.weight");
   expect(shortened("transformer.h.10.attn.c_proj.weight", 26)).toBe("t.h.10.attn.c_proj.weight");
   expect(shortened("transformer.h.10.attn.c_proj.weight", 18)).toBe("t.h.10.a.c.weight");
+});
+
+it("says the same of all boxes in the same order, as far as there is room: time, then the gradient, also of a narrow box", () => {
+  expect([14, 15, 30, 60].map((room) => inLines(ROW, [room], null)[0])).toEqual(["7.2 s", "7.2 s · ‖∇‖ 0.67", "7.2 s · ‖∇‖ 0.67 · [2, 16, 32]", "7.2 s · ‖∇‖ 0.67 · [2, 16, 32] · 152k params · 1.7 MiB"]);
+  expect(inLines({ ...ROW, gradient: 9e-4 }, [16], null, true)).toEqual(["7.2 s · ∇ 9e-4"]);
+  expect(inLines({ ...ROW, output: Array<number>(9).fill(64) }, [60, 24], null)).toEqual(["7.2 s · ‖∇‖ 0.67", ""]);
+  expect(inLines(ROW, [14, 14], null)).toEqual(["7.2 s", "‖∇‖ 0.67"]);
 });
 
 it.each([[0, "0 B"], [512, "512 B"], [1023, "1023 B"], [1024, "1 KiB"], [1152, "1.12 KiB"], [1536, "1.5 KiB"], [102_912, "100 KiB"], [1_023_000, "999 KiB"], [1_048_000, "1023 KiB"], [2 ** 20, "1 MiB"], [3 * 2 ** 40, "3 TiB"]])("writes %d bytes as Python does", (count, text) => {
@@ -204,7 +210,7 @@ it("says at a glance what the model is, which part costs most, and where gradien
   const trace = network((each) => {
     each.scopes = [{ name: "net", module: "Net", parent: null }, { name: "first", module: "Linear", parent: 0 }, { name: "second", module: "Linear", parent: 0 }];
     each.nodes.forEach((node, id) => Object.assign(node, { scope: id % 2 === 0 ? 1 : 2, seconds: id % 2 === 0 ? [3, 0] : [1, 0] }));
-    each.rows = { nodes: each.rows?.nodes ?? [], scopes: [[[4], 100, 4, 0, 640, 64, 1], [[4], 25, 3, 0, 1536, 64, 2], [[4], 75, 1, 0, 640, 64, 1e-6]] };
+    each.rows = { nodes: each.rows?.nodes ?? [], scopes: [[[4], 100, 4, 0, 640, 64, 1], [[4], 25, 3, 0, 1536, 16, 2], [[4], 75, 1, 0, 640, 48, 1e-6]] };
   });
   const place = document.createElement("div");
   document.body.replaceChildren(place);
@@ -213,10 +219,10 @@ it("says at a glance what the model is, which part costs most, and where gradien
   const total = trace.nodes.reduce((sum, { seconds }) => sum + (seconds?.[0] ?? 0), 0);
   expect(told).toEqual([
     `Net, 100 parameters, ${trace.nodes.length} nodes`,
-    `first: 3 s in both passes (${Math.round(300 / total)} %)`,
-    "its norm ‖∇‖ shrinks 2,000,000× on its way from the output (first: 2) to the input (second: 1.00e-6)",
+    "its norm ‖∇‖ shrinks 2,000,000× from the output (first: 2) to the input (second: 1e-6)",
+    `first: 3 s in this run (${Math.round(300 / total)}\u00a0%); by FLOPs second (75\u00a0%)`,
     "first Linear: 1.5 KiB",
-    "second Linear: 75 parameters (75 %)",
+    "second Linear: 75 parameters (75\u00a0%)",
   ]);
   (place.querySelector(".mg-overview .mg-link") as HTMLElement).click();
   expect(place.querySelector(".mg-selected")?.getAttribute("data-node")).not.toBeNull();
@@ -238,12 +244,36 @@ function card(change: (trace: Trace) => void): Record<string, string> {
   return Object.fromEntries(heads.map((head, at) => [head, told[at] ?? ""]));
 }
 
+it("names what costs most by time only where one run can tell, and by FLOPs, which are the same in every run", () => {
+  const costs = (times: number[], flops: number[]) => card((trace) => {
+    [times, flops].forEach((all, of) => all.forEach((each, at) => ((trace.rows?.scopes[at + 1] as unknown[])[of === 0 ? 2 : 5] = each)));
+    Object.assign(trace.rows?.scopes[0] ?? [], { 5: 100 });
+    trace.nodes.forEach((node, id) => (node.seconds = id > 0 ? [0, 0] : [0.01, 0]));
+  })["costs most"];
+  expect(costs([8e-3, 1e-3, 1e-3], [60, 20, 20])).toBe("a: 8 ms in this run (80\u00a0%), 60\u00a0% of FLOPs");
+  expect(costs([8e-3, 1e-3, 1e-3], [20, 60, 20])).toBe("a: 8 ms in this run (80\u00a0%); by FLOPs b (60\u00a0%)");
+  expect(costs([5e-3, 3e-3, 1e-3], [20, 60, 20])).toBe("by FLOPs b (60\u00a0%); by time, one run cannot tell: a: 5 ms and b: 3 ms");
+  expect(costs([3e-3, 5e-3, 4e-3], [49, 50, 1])).toBe("by FLOPs b and a (50\u00a0% each); by time, one run cannot tell: b: 5 ms, c: 4 ms and 1 more");
+  expect(costs([0, 0, 0], [1, 2, 4])).toBe("by FLOPs c (4\u00a0%)");
+  expect(costs([5e-3, 4e-3, 0], [0, 0, 0])).toBe("by time, one run cannot tell: a: 5 ms and b: 4 ms");
+});
+
+it("says in which module of a row of them the gradient is largest", () => {
+  const told = card((trace) => {
+    trace.scopes = [{ name: "net", module: "Net", parent: null }, { name: "in", module: "Linear", parent: 0 }, { name: "h.0 … h.2 ×3", module: "", parent: 0 }, { name: "out", module: "Linear", parent: 0 }, ...[0, 1, 2].map((at) => ({ name: `h.${at}`, module: "Block", parent: 2 }))];
+    trace.folded = [1, 2, 3];
+    trace.nodes.forEach((node, id) => (node.scope = id === 0 ? 1 : id > 3 ? 3 : 3 + id));
+    trace.rows = { nodes: trace.rows?.nodes ?? [], scopes: [9, 2, 3, 2, 3, 80, 3].map((norm) => [[4], 0, 1e-3, 0, 0, 0, norm]) as never };
+  });
+  expect(told.gradient).toMatch(/from the output \(out: 2\) to the input \(in: 2\), largest at .*h\.1: 80$/);
+});
+
 it("names the direction in which a gradient changes, and what is largest between the ends", () => {
   const norms = (...all: number[]) => (trace: Trace) => all.forEach((norm, at) => ((trace.rows?.scopes[at + 1] as unknown[])[6] = norm));
-  expect(card(norms(9, 2, 0.5)).gradient).toBe("its norm ‖∇‖ grows 18× on its way from the output (c: 0.5) to the input (a: 9)");
-  expect(card(norms(2, 8, 2.5)).gradient).toBe("its norm ‖∇‖ stays about as large on its way from the output (c: 2.5) to the input (a: 2); largest between them at b: 8");
-  expect(card(norms(3, 0.1, 9)).gradient).toMatch(/shrinks 3× .*; smallest between them at b: 0\.1$/);
-  expect(card(norms(0, 1, 1)).gradient).toMatch(/vanishes on its way .* \(a: 0\)/);
+  expect(card(norms(9, 2, 0.5)).gradient).toBe("its norm ‖∇‖ grows 18× from the output (c: 0.5) to the input (a: 9)");
+  expect(card(norms(2, 8, 2.5)).gradient).toBe("its norm ‖∇‖ stays about as large from the output (c: 2.5) to the input (a: 2), largest at b: 8");
+  expect(card(norms(3, 0.1, 9)).gradient).toMatch(/shrinks 3× .*, smallest at b: 0\.1$/);
+  expect(card(norms(0, 1, 1)).gradient).toMatch(/vanishes from .* \(a: 0\)/);
 });
 
 it("says that the first call of a kind was a warm-up, where later ones of as much work took less", () => {
@@ -253,7 +283,7 @@ it("says that the first call of a kind was a warm-up, where later ones of as muc
     Object.assign(trace.rows?.scopes[1] ?? [], { 2: 0.052 });
     Object.assign(trace.rows?.scopes[2] ?? [], { 2: 0.003 });
   };
-  expect(card(slow(1e-3))["warm-up"]).toBe("the first Addmm, in a Linear, took 50 ms; later ones suggest 1 ms. Without first calls b Linear takes most: run the model once, then inspect it");
+  expect(card(slow(1e-3))["warm-up"]).toBe("a called Addmm for the first time: 50 ms, where 1 ms is usual. Run the model once, then inspect it");
   expect(card(slow(0.04))["warm-up"]).toBeUndefined();
   expect(card(slow(1e-3, 1_000))["warm-up"]).toBeUndefined();
 });

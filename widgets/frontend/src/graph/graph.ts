@@ -51,8 +51,8 @@ const GLYPH_AT = 17;
 const [BESIDE, WIDE, NARROW] = [40, 8.2, 5.9];
 /** How far the sheet behind a folded box stands out. */
 const BEHIND = 5;
-/** The largest letters for which there is room below a title. */
-const LARGEST = 17;
+/** The largest letters for which there is room below a title, and those with which ‖∇‖ fits into the narrowest box. */
+const [LARGEST, MIDDLE] = [17, 14];
 /** The letters of a title on a map that is drawn small have this size, or that at which they are legible. */
 const SMALLEST = 15;
 /** How far pending gradients extend beyond their box: the gap to the next one is a little wider. */
@@ -159,7 +159,7 @@ export class GraphPane {
     return true;
   }
 
-  /** On a map that is drawn small the names of ops are short. */
+  /** On a map that is drawn small the names are short. */
   #shorten(brief: boolean, letters: number): void {
     if (brief === this.#brief && letters === this.#letters) return;
     [this.#brief, this.#letters] = [brief, letters];
@@ -172,8 +172,7 @@ export class GraphPane {
     if (!parts || !box) return;
     const room = box.width - BESIDE;
     const most = this.#brief ? Math.floor(room / (BOLD * Math.max(SMALLEST, this.#letters))) : Infinity;
-    const short = this.#brief || (parts.row && box.title.length * WIDE > room);
-    const whole = short ? box.title.replace(/Backward\d+$/, "") : box.title;
+    const whole = this.#brief || parts.row ? box.title.replace(/Backward\d+$/, "") : box.title;
     const name = whole.length > most ? middle(briefly(whole), most) : whole;
     const kind = id < 0 ? (this.trace.scopes?.[scopeOf(id)]?.module ?? "") : "";
     const fit = kind !== "" && !this.#brief && name.length * WIDE + kind.length * NARROW + 10 <= room;
@@ -188,7 +187,7 @@ export class GraphPane {
     const told = (word.textContent ?? "").length;
     const free = (room - (told === 0 ? 0 : WIDE * (told + 3))) / letter;
     const shown = this.#recorded ? row : { ...row, gradient: null };
-    const texts = inLines(shown, this.#brief ? [this.#letters > LARGEST ? 0 : room / letter] : [room / letter, free], this.#measure);
+    const texts = inLines(shown, this.#brief ? [this.#letters > LARGEST ? 0 : room / letter] : [room / letter, free], this.#measure, this.#letters > MIDDLE);
     lines.slice(0, 2).forEach((line, at) => write(line, texts[at] ?? ""));
     mark(group, "data-said", String(texts.filter((text) => text !== "").length));
   }
@@ -374,9 +373,9 @@ export class GraphPane {
     const version = svg("g", { class: "mg-version", transform: `translate(${left + 3}, ${top})` });
     const failed = failureAt(this.groups, id);
     const row = this.viewport.isMap && !leaf && !failed ? this.#rows.of(id) : null;
-    const caption = svg("text", { class: "mg-caption", x: left + 32, y: row ? 4.4 : 14 }, box.caption);
-    const more = row ? [svg("text", { class: "mg-told", x: left + 32, y: 18.8 }), svg("text", { class: "mg-class", x: box.width / 2 - 12, y: -9.3, "text-anchor": "end" })] : [];
-    if (row) word.setAttribute("y", "18.8");
+    const caption = svg("text", { class: "mg-caption", x: left + 32, y: row ? 3.6 : 14 }, box.caption);
+    const more = row ? [svg("text", { class: "mg-told", x: left + 32, y: 17 }), svg("text", { class: "mg-class", x: box.width / 2 - 12, y: -9.3, "text-anchor": "end" })] : [];
+    if (row) word.setAttribute("y", "17");
     const group = svg(
       "g",
       { class: leaf ? "mg-node mg-leaf" : "mg-node", transform: `translate(${box.x}, ${box.y})`, ...folds },

@@ -62,7 +62,7 @@ export class Places {
       moves.push([group, `translate(${from[0]}px, ${from[1]}px) scale(${this.scale / scale})`, `translate(${box.x}px, ${box.y}px)`, this.boxes.has(id)]);
     }
     if (moves.length > MOST) return;
-    const timing = { duration: LONG, easing: "ease-out", id: MOVE };
+    const timing = { duration: LONG, easing: "ease-out", id: MOVE, fill: "backwards" as const }; // it may begin a frame late
     for (const [group, from, to, there] of moves) group.animate([{ transform: from, opacity: there ? 1 : 0 }, { transform: to, opacity: 1 }], timing);
     for (const layer of layers) layer.animate([{ opacity: 0 }, { opacity: 0, offset: LATE }, { opacity: 1 }], timing);
   }

@@ -149,9 +149,9 @@ export class Viewport {
     return this.isMap && this.scale < 1;
   }
 
-  /** The size of letters that have 11 pixels on the screen, or more, in half pixels of the drawing. */
+  /** The size of letters that have 11 pixels on the screen, or more, in the drawing's pixels: larger boxes say more. */
   get letters(): number {
-    return this.isBrief ? Math.ceil(22 / this.scale) / 2 : 11;
+    return this.isBrief ? Math.ceil(22 / this.scale) / 2 : 11 / Math.sqrt(this.isMap ? this.scale : 1);
   }
 
   /** The room for the drawing, in pixels. */

@@ -17,15 +17,16 @@ interface Part {
   nodes: number[];
 }
 
-/** The parts of the model: the boxes in which it opens or, of a small one, its innermost modules. */
-function parts(trace: Trace): Part[] {
+/** The parts of the model: the boxes in which it opens or, of a small one, its innermost modules; `each` of a row of them. */
+function parts(trace: Trace, each = false): Part[] {
   const rows = new Rows(trace);
   const around = new Set(trace.scopes?.map(({ parent }) => parent));
   const opening = new Set(trace.folded ?? []);
   const found = new Map<number, Part>();
   trace.nodes.forEach(({ scope, variable }, node) => {
     const scopes = chain(trace, scope).reverse();
-    const id = opening.size > 0 ? scopes.find((each) => opening.has(each)) : scopes.find((each) => !around.has(each));
+    const at = scopes.findIndex((scope) => (opening.size > 0 ? opening.has(scope) : !around.has(scope)));
+    const id = (each && trace.scopes?.[scopes[at] ?? -1]?.module === "" ? scopes[at + 1] : undefined) ?? scopes[at];
     const row = id === undefined ? null : rows.of(boxOf(id));
     if (id === undefined || !row) return;
     const known = found.get(id);
@@ -37,13 +38,13 @@ function parts(trace: Trace): Part[] {
 }
 
 const spent = (row: Row): number => sizeIn(row, "time") ?? 0;
-const percent = (part: number, whole: number): string => (whole > 0 ? ` (${Math.round((100 * part) / whole)} %)` : "");
-const listed = (names: readonly Node[]): (Node | string)[] => names.flatMap((name, at) => (at === 0 ? [name] : [at === names.length - 1 ? " and " : ", ", name]));
+const percent = (part: number, whole: number): string => `${Math.round((100 * part) / Math.max(part, whole))}\u00a0%`;
+const listed = (names: readonly (Node | string)[]): (Node | string)[] => names.flatMap((name, at) => (at === 0 ? [name] : [at === names.length - 1 ? " and " : ", ", name]));
 
 /** How many times as large, in two digits; it stays on one line: a break after the sign of an exponent would be misread. */
 function times(fold: number): HTMLElement {
   const text = fold >= 1e3 ? Math.round(Number(fold.toPrecision(2))).toLocaleString("en") : number(Number(fold.toPrecision(2))).replace(/\.$/, "");
-  return html("span", { class: "mg-size" }, `${text}×`);
+  return together(`${text}×`);
 }
 
 /** The lines of the card: what they are about, and what they say. Nothing for a program without modules. */
@@ -61,17 +62,41 @@ export function overview(trace: Trace, pick: (node: Maybe) => void): HTMLElement
   const most = (measure: Measure): Part => all.reduce((best, each) => ((sizeIn(each.row, measure) ?? 0) > (sizeIn(best.row, measure) ?? 0) ? each : best));
   const counted = measureText(whole, "parameters");
   const lines: Line[] = [["is", `${scope?.module ?? ""}, ${counted ? `${several(counted, "parameter")}, ` : ""}${several(String(trace.nodes.length), "node")}`]];
-  const time = most("time");
   const total = trace.nodes.reduce((sum, { seconds }) => sum + (seconds?.[0] ?? 0) + (seconds?.[1] ?? 0), 0);
-  if (spent(time.row) > 0) lines.push(["most time", link(named(time)), `: ${measureText(time.row, "time", 2)} in both passes${percent(spent(time.row), total)}`]);
-  lines.push(...gradients(trace, all, link), ...warmUp(trace, all, total, link));
+  lines.push(...gradients(trace, parts(trace, true), link), ...costs(all, total, whole.flops, link), ...warmUp(trace, all, total, link));
   const [memory, large] = [most("saved"), most("parameters")];
-  if (memory.row.saved > 0) lines.push(["saves most", link(memory), `: ${measureText(memory.row, "saved", 2)}`]);
-  if (large.row.parameters > 0) lines.push(["is largest", link(large), `: ${several(measureText(large.row, "parameters", 2), "parameter")}${percent(large.row.parameters, whole.parameters)}`]);
+  if (memory.row.saved > 0) lines.push(["saves most", together(link(memory), ":"), ` ${measureText(memory.row, "saved", 2)}`]);
+  if (large.row.parameters > 0) lines.push(["is largest", together(link(large), ":"), ` ${several(measureText(large.row, "parameters", 2), "parameter")} (${percent(large.row.parameters, whole.parameters)})`]);
   lines.push(...shared(trace, all, link));
   const card = html("dl", { class: "mg-overview" }, ...lines.flatMap(([name, ...told]) => [html("dt", {}, name), html("dd", {}, ...told)]));
   return [html("h3", { class: "mg-name" }, "the model"), card];
 }
+
+/** One run's time varies that much, and FLOPs of parts that are alike a little; so many of the parts are then named. */
+const [NOISE, NAMED] = [{ time: 2, flops: 1.05 }, { time: 2, flops: 3 }];
+
+/** What costs most: by one run's time only if no other part comes near it, and by FLOPs, which are the same in every run. */
+function costs(all: readonly Part[], total: number, flops: number, link: (part: Part) => HTMLElement): Line[] {
+  const leaders = (measure: "time" | "flops"): Part[] => {
+    const size = ({ row }: Part): number => sizeIn(row, measure) ?? 0;
+    const most = Math.max(...all.map(size));
+    return all.filter((each) => size(each) > 0 && size(each) * NOISE[measure] > most).sort((a, b) => size(b) - size(a));
+  };
+  const names = (found: readonly Part[], most: number, tell: (part: Part) => string): (Node | string)[] =>
+    listed([...found.slice(0, most).map((each) => together(link(named(each)), tell(each))), ...(found.length > most ? [`${found.length - most} more`] : [])]);
+  const time = ({ row }: Part): string => `: ${measureText(row, "time", 2)}`;
+  const [timed, counted] = [leaders("time"), leaders("flops")];
+  const [first, work] = [timed[0], counted[0]];
+  const share = work ? percent(work.row.flops, flops) : "";
+  const byWork = work ? ["by FLOPs ", ...names(counted, NAMED.flops, () => ""), ` (${share}${counted.length > 1 ? " each" : ""})`] : [];
+  if (!first) return work ? [["costs most", ...byWork]] : [];
+  if (timed.length > 1) return [["costs most", ...byWork, work ? "; " : "", "by time, one run cannot tell: ", ...names(timed, NAMED.time, time)]];
+  const besides = work && work === first && counted.length === 1 ? [`, ${share} of FLOPs`] : work ? ["; ", ...byWork] : [];
+  return [["costs most", together(link(named(first)), time(first)), ` in this run (${percent(spent(first.row), total)})`, ...besides]];
+}
+
+/** What stays on one line if that has room. */
+const together = (...told: (Node | string)[]): HTMLElement => html("span", { class: "mg-together" }, ...told);
 
 /** A part without its class, which takes a line in a narrow pane, unless its name is a number. */
 const named = (part: Part): Part => (/^\d+$/.test(part.name) ? part : { ...part, kind: "" });
@@ -95,8 +120,9 @@ function shared(trace: Trace, all: readonly Part[], link: (part: Part) => HTMLEl
   return [["share", ...listed(parts.map(link)), ` hold one parameter ${shape(trace.tensors[leaf]?.shape ?? [])}: it counts once, and adds up what comes from ${parts.length > 2 ? "all" : "both"}`]];
 }
 
-/** How much longer than a later call the first one must take, and how much of all time that must be, to be a warm-up. */
-const [SLOWER, SHARE] = [3, 0.05];
+/** How much longer than a later call the first one must take, and how much of all time that must be, to be a warm-up. A
+ * gradient that grows or shrinks by less than LITTLE stays about as large. */
+const [SLOWER, SHARE, LITTLE] = [3, 0.05, 1.5];
 
 /** What was slow because it was the first call of its kind, as far as the later ones tell: their work for each FLOP is the same. */
 function warmUp(trace: Trace, all: readonly Part[], total: number, link: (part: Part) => HTMLElement): Line[] {
@@ -120,9 +146,7 @@ function warmUp(trace: Trace, all: readonly Part[], total: number, link: (part: 
   const worst = found.sort((a, b) => b.took - a.took)[0];
   if (!worst) return [];
   const told = (time: number): string => measureText({ ...worst.part.row, forward: time, backward: null }, "time", 2);
-  const rest = (part: Part): number => found.reduce((sum, each) => sum - (each.part === part ? each.took - each.usual : 0), spent(part.row));
-  const steady = all.reduce((best, each) => (rest(each) > rest(best) ? each : best));
-  return [["warm-up", "the first ", worst.name, ", in ", link(worst.part), `, took ${told(worst.took)}; later ones suggest ${told(worst.usual)}. Without first calls `, link(steady), " takes most: run the model once, then inspect it"]];
+  return [["warm-up", link(named(worst.part)), ` called ${worst.name} for the first time: ${told(worst.took)}, where ${told(worst.usual)} is usual. Run the model once, then inspect it`]];
 }
 
 /** How the gradient changes from the output to the input, in the norms that the boxes show; or that it was not kept. */
@@ -136,11 +160,13 @@ function gradients(trace: Trace, all: readonly Part[], link: (part: Part) => HTM
   }).sort((a, b) => b.order - a.order);
   const [output, input, between] = [sized[0], sized.at(-1), sized.slice(1, -1).sort((a, b) => a.norm - b.norm)];
   if (!output || !input || output === input) return all.some(({ row }) => row.gradient === "not kept") ? [["gradient", "not kept at this level of detail"]] : [];
-  const at = ({ part }: { part: Part }): Node => html("span", {}, link(named(part)), ": ", html("span", { class: "mg-size" }, measureText(part.row, "gradient", 2)));
+  const at = ({ part }: { part: Part }, before = "", after = ""): Node => together(before, link(named(part)), `: ${measureText(part.row, "gradient", 2)}${after}`);
   const fold = Math.max(output.norm, input.norm) / Math.min(output.norm, input.norm);
-  const way = output.norm === input.norm || fold < 1.5 ? ["stays about as large"] : fold === Infinity ? [input.norm === 0 ? "vanishes" : "appears"] : [input.norm < output.norm ? "shrinks " : "grows ", times(fold)];
+  const way = output.norm === input.norm || fold < LITTLE ? ["stays about as large"] : fold === Infinity ? [input.norm === 0 ? "vanishes" : "appears"] : [input.norm < output.norm ? "shrinks " : "grows ", times(fold)];
   const [least, greatest] = [between[0], between.at(-1)];
-  const low = least && 2 * least.norm < Math.min(output.norm, input.norm) ? ["; smallest between them at ", at(least)] : [];
-  const high = greatest && greatest.norm > 2 * Math.max(output.norm, input.norm) ? ["; largest between them at ", at(greatest)] : [];
-  return [["gradient", "its norm ‖∇‖ ", ...way, " on its way from the output (", at(output), ") to the input (", at(input), ")", ...low, ...high]];
+  const ends = [output.norm, input.norm];
+  const low = least && LITTLE * least.norm < Math.min(...ends) ? [["smallest", least] as const] : [];
+  const far = [...low, ...(greatest && greatest.norm > LITTLE * Math.max(...ends) ? [["largest", greatest] as const] : [])];
+  const told = far.flatMap(([word, each], nr) => [` ${word} at `, at(each, "", nr < far.length - 1 ? "," : "")]);
+  return [["gradient", "its norm ‖∇‖ ", ...way, " from the output ", at(output, "(", ")"), " to the input ", at(input, "(", far.length > 0 ? ")," : ")"), ...told]];
 }

@@ -88,35 +88,44 @@ export function measureText(row: Row, measure: Measure, digits = 3): string {
   if (measure === "saved") return amount(value, digits);
   if (measure === "flops") return scaled(value, digits, [[1e12, "TFLOP"], [1e9, "GFLOP"], [1e6, "MFLOP"], [1e3, "kFLOP"], [1, "FLOP"]]);
   if (measure === "parameters") return value < 10 ** (digits + 1) ? value.toLocaleString("en") : scaled(value, digits, [[1e9, "G"], [1e6, "M"], [1e3, "k"]]).replace(" ", "");
-  if (measure === "gradient") return number(Number(value.toPrecision(digits))).replace(/\.$/, "");
+  if (measure === "gradient") return number(Number(value.toPrecision(digits))).replace(/\.$|\.?0+(?=e)/, "");
   return scaled(value, digits, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
 }
 
 /** So many of something. */
 export const several = (count: string, of: string): string => `${count} ${of}${count === "1" ? "" : "s"}`;
 
-/** What a row says in a box, in this order, the measure that colours it first. */
-function parts(row: Row, first: Measure | null): string[] {
+/** What every box says, in the same order: the measure that colours it, what is asked first, then what it is and keeps. */
+function parts(row: Row, first: Measure | null): [name: string, text: string][] {
   const told: [string, string][] = [
+    ["time", measureText(row, "time", 2)],
+    ["gradient", measureText(row, "gradient", 2).replace(/^(?=.)/, "‖∇‖ ")],
     ["output", row.output ? shape(row.output) : ""],
     ["parameters", row.parameters > 0 ? several(measureText(row, "parameters", 2), "param") : ""],
-    ["time", measureText(row, "time", 2)],
     ["saved", measureText(row, "saved", 2)],
-    ["gradient", measureText(row, "gradient", 2).replace(/^(?=.)/, "‖∇‖ ")],
   ];
-  if (first === "flops") told.push([first, measureText(row, first, 2)]);
-  if (first === "forward" || first === "backward") told.push([first, measureText(row, first, 2).replace(/(?<=.)$/, ` ${first}`)]);
-  return [...told.filter(([name]) => name === first), ...told.filter(([name]) => name !== first)].map(([, text]) => text).filter((text) => text !== "");
+  if (first === "flops" || first === "forward" || first === "backward") told.push([first, measureText(row, first, 2).replace(/(?<=.)$/, first === "flops" ? "" : ` ${first}`)]);
+  return [...told.filter(([name]) => name === first), ...told.filter(([name]) => name !== first)];
 }
 
-/** As much of a row as fits into lines of so many letters: each part stands in the first line that has room for it. */
-export function inLines(row: Row, lengths: readonly number[], first: Measure | null): string[] {
-  const lines = lengths.map(() => "");
-  for (const part of parts(row, first)) {
-    const at = lines.findIndex((line, nr) => line.length + part.length + (line === "" ? 0 : 3) <= (lengths[nr] ?? 0));
-    if (at >= 0) lines[at] += `${lines[at] === "" ? "" : " · "}${part}`;
+/** How many parts stand in the upper one of two lines, and the letters that are as wide as the dot between two parts. */
+const [UPPER, DOT] = [2, 2];
+
+/** As much of a row as fits into lines of so many letters, from its beginning: a part without room ends what is said. */
+export function inLines(row: Row, lengths: readonly number[], first: Measure | null, short = false): string[] {
+  const lines = lengths.map((): string[] => []);
+  const room = [...lengths];
+  let at = 0;
+  for (const [nr, [, whole]] of parts(row, first).entries()) {
+    const text = short ? whole.replace("‖∇‖", "∇") : whole;
+    if (nr === UPPER && lengths.length > 1) at = 1;
+    if (text === "") continue;
+    while (at < lines.length && text.length > (room[at] ?? 0)) at++;
+    if (at === lines.length) break;
+    lines[at]?.push(text);
+    room[at] = (room[at] ?? 0) - text.length - DOT;
   }
-  return lines;
+  return lines.map((line) => line.join(" · "));
 }
 
 /** All of a row in words. */
