@@ -6,7 +6,7 @@ import { lensSteps, type Replay } from "../trace/frame";
 import { STYLES, type NodeLook, type Scene, type State, type Tray } from "../graph/look";
 import { Trays } from "./trays";
 import { push } from "../trace/lists";
-import { litNode, shownGradient, type Calculation, type Maybe, type Trace } from "../trace/types";
+import { litNode, shownGradient, type Calculation, type Maybe, type Trace, type TraceEvent } from "../trace/types";
 
 const PLACES = 9;
 const NOTHING: ReadonlySet<string> = new Set();
@@ -77,9 +77,16 @@ export class BackwardLens implements Lens {
     return this.lit ?? node ?? this.#before;
   }
 
+  /** The last event up to a step for which this holds; it is near, so that a long trace is not copied. */
+  #last(step: number, holds: (event: TraceEvent) => boolean): TraceEvent | undefined {
+    for (let at = step; at >= 0; at--) if (holds(this.trace.events[at] as TraceEvent)) return this.trace.events[at];
+    return undefined;
+  }
+
   /** The node of the last event before this one that has a node. */
   get #before(): Maybe {
-    return this.trace.events.slice(0, Math.max(0, this.step)).map(litNode).filter((node) => node !== null).at(-1) ?? null;
+    const last = this.#last(this.step - 1, (event) => litNode(event) !== null);
+    return last ? litNode(last) : null;
   }
 
   get gradient(): Maybe {
@@ -244,8 +251,7 @@ export class BackwardLens implements Lens {
 
   /** Whether a running AccumulateGrad has added its gradient yet. */
   #added(id: number): boolean {
-    const own = this.trace.events.slice(0, this.step + 1).filter((event) => (event.kind === "accumulate" || event.kind === "run") && event.node === id);
-    return own.at(-1)?.kind === "accumulate";
+    return this.#last(this.step, (event) => (event.kind === "accumulate" || event.kind === "run") && event.node === id)?.kind === "accumulate";
   }
 
   /** The state of the tensor that a node created. */

@@ -84,8 +84,8 @@ export class ValuesPane {
   /** Marks the sides at which a picture that is wider than its pane goes on. */
   #shade(): void {
     const { scrollLeft, scrollWidth, clientWidth } = this.element;
-    const right = scrollWidth - clientWidth - scrollLeft > NAME ? "right" : "";
-    mark(this.element, "data-more", (scrollLeft > NAME ? "left" : "") + right || null);
+    const right = scrollWidth - clientWidth - scrollLeft > EDGE / 2 ? "right" : "";
+    mark(this.element, "data-more", (scrollLeft > EDGE / 2 ? "left" : "") + right || null);
   }
 
   /** The rectangles on the screen that belong to a node: its sign or, for an AccumulateGrad, its box. */
