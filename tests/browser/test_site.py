@@ -240,7 +240,12 @@ def answer(card: Locator, text: str) -> None:
         card.locator(".mg-field").fill(text)
         card.locator(".mg-answer").click()
     else:
-        card.locator(f".mg-choice[data-value='{text}']").click()
+        choice = card.locator(f".mg-choice[data-value='{text}']")
+        choice.click()
+        try:
+            expect(choice).to_have_attribute("aria-pressed", "true", timeout=5_000)
+        except AssertionError:  # busy: the page was still scrolling to this question, away from the pointer
+            choice.click()
 
 
 def test_a_lesson_is_answered_by_the_keyboard_kept_and_cleared(site: Path, offline: tuple[Page, list[str]]) -> None:
