@@ -52,7 +52,7 @@ TESTS = {
 # What a group needs as a whole: with it required, not one test of the group may skip.
 NEEDS = {"parity": "torch", "browser": "browser", "frontend": "node", "distributed": "mpi", "models": "models",
          "wasm": "wasm"}
-NO_TESTS_COLLECTED = 5
+TESTS_FAILED, NO_TESTS_COLLECTED = 1, 5
 # The tests of a file of `browser` share a page, and those of the lessons in `wasm` one run of Pyodide, so one process
 # has them all. Ranks wait for each other without sleeping: two jobs at once on two cores would take each other's time.
 BY_FILE, ONE_BY_ONE = {"browser", "wasm"}, {"distributed"}
@@ -107,7 +107,7 @@ def run_tests(stage: str, needed: frozenset[str], workers: int, hurried: dict[st
         status, minutes = timed(stage, [*command, *shared, f"--junitxml={report}", "--durations=12"], hurried)
         run, skipped = count(report)
         said = [f"late: part {hurried[PART]}"] if hurried else []
-        if stage == "browser" and 0 < len(names := failed(report)) <= MOST_AGAIN:
+        if stage == "browser" and status == TESTS_FAILED and 0 < len(names := failed(report)) <= MOST_AGAIN:
             status, more = timed(f"{stage}, once more, alone", [*command, "--last-failed"], hurried)
             minutes += more
             said.append(f"failed beside others, and ran again: {', '.join(names)}")

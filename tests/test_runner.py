@@ -88,7 +88,7 @@ def test_fails(number):
     RAN.touch()
     assert {passes}
 def test_plain():
-    assert True
+    {then}
 """
 
 
@@ -100,11 +100,18 @@ def test_up_to_three_tests_in_a_browser_run_again_alone(
     stage: str, number: int, passes: str, again: bool, passed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "test_unsteady.py").write_text(UNSTEADY.format(count=number, passes=passes))
+    (tmp_path / "test_unsteady.py").write_text(UNSTEADY.format(count=number, passes=passes, then="pass"))
     monkeypatch.setitem(TESTS, stage, [str(tmp_path / "test_unsteady.py")])
     result = run_tests(stage, frozenset(), 1, {})
     assert (result.passed, result.run) == (passed, number + 1)
     assert ("ran again: test_fails[" in result.why) == ("once more, alone" in capfd.readouterr().out) == again
+
+
+def test_a_run_that_was_cut_off_stays_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut_off = UNSTEADY.format(count=1, passes="AGAIN", then="raise KeyboardInterrupt")
+    (tmp_path / "test_unsteady.py").write_text(cut_off)
+    monkeypatch.setitem(TESTS, "browser", [str(tmp_path / "test_unsteady.py")])
+    assert not run_tests("browser", frozenset(), 0, {}).passed
 
 
 CASES = """

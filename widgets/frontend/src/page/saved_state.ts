@@ -4,7 +4,7 @@
  * By default JupyterLab and Notebook save only the name of a widget, and the next day its output is an error. Their
  * setting that saves more forgets whatever outlived its kernel, and stores the script once for each widget; nbclassic
  * saves them if asked to from a menu. Here every widget that an output shows is saved, with what it refers to, and a
- * script once.
+ * script once. What the notebook then fails to find in time is drawn after all.
  */
 import type { Model } from "./link";
 
@@ -47,7 +47,7 @@ interface Manager {
   has_model?(id: string): boolean;
   get_model?(id: string): Promise<{ views?: object }>;
   [KEEPER]?: Keeper;
-  [FINDING]?: boolean;
+  [FINDING]?: ReturnType<typeof setTimeout>;
 }
 
 /** What is asked of an open notebook. */
@@ -70,9 +70,11 @@ const REST = 500;
 const LONG = 1000;
 const LOOKS = 2500;
 
+const managerOf = (model: Model): Manager | undefined => (model as { widget_manager?: Manager }).widget_manager;
+
 /** Keeps the state of a widget, and of its neighbours, wherever the page is a notebook that can be saved. */
 export function keep(model: Model): void {
-  const manager = (model as { widget_manager?: Manager }).widget_manager;
+  const manager = managerOf(model);
   const host = manager && (labOf(manager) ?? classicOf(manager));
   if (host) (manager[KEEPER] ??= new Keeper(host)).follow(model);
 }
@@ -82,10 +84,8 @@ export function keep(model: Model): void {
  * once more at their end, and then show an error for good if the notebook's models came meanwhile.
  */
 export function find(model: Model): void {
-  const manager = (model as { widget_manager?: Manager }).widget_manager;
-  if (!manager?.context || manager[FINDING]) return;
-  manager[FINDING] = true;
-  setTimeout(() => void drawLost(manager), LOOKS);
+  const manager = managerOf(model);
+  if (manager?.context) manager[FINDING] ??= setTimeout(() => void drawLost(manager), LOOKS);
 }
 
 async function drawLost(manager: Manager): Promise<void> {
