@@ -36,7 +36,7 @@ describe("the values", () => {
     expect(texts(root, ".mg-entryvalue")).toEqual(["3", "9"]);
     expect(texts(root, ".mg-entrygradient")).toEqual(["", ""]);
     expect(texts(root, ".mg-result")).toEqual(["y = 9"]);
-    expect(root.querySelector(".mg-sign")?.hasAttribute("data-lit")).toBe(false);
+    expect(root.querySelector(".mg-sign")?.hasAttribute("data-now")).toBe(false);
   });
 
   it("get their gradients sign by sign, with the terms of a sum", () => {
@@ -46,7 +46,7 @@ describe("the values", () => {
     click(root, ".mg-onward");
     expect(texts(root, ".mg-entrygradient")).toEqual(["6", "1"]);
     expect(texts(root, ".mg-valuesum")).toEqual(["= 3 + 3", ""]);
-    expect(root.querySelector(".mg-sign")?.getAttribute("data-lit")).toBe("true");
+    expect(root.querySelector(".mg-sign")?.getAttribute("data-now")).toBe("true");
     click(root, ".mg-back-step");
     expect(texts(root, ".mg-entrygradient")).toEqual(["", "1"]);
   });

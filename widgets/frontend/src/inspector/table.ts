@@ -27,6 +27,15 @@ interface Entry {
   row: Row | null;
 }
 
+/** The elements of an entry, of which a step changes three cells and two marks. */
+interface Drawn {
+  entry: Entry;
+  element: HTMLElement;
+  state: HTMLElement;
+  pending: HTMLElement;
+  leads: HTMLElement;
+}
+
 /** Rows are drawn as they come into view: each is so high, and so many more are drawn above and below. */
 const [HIGH, MORE] = [25, 20];
 /** The width of a letter of a name, and of what is beside it in its cell. */
@@ -47,11 +56,14 @@ export class ModuleTable {
   #top: Entry[] | null = null;
   #all: Entry[] = [];
   #shown: Entry[] = [];
+  #drawn: Drawn[] = [];
   #sorted: { by: Measure; down: boolean } | null = null;
   #chosen: BoxId | null = null;
   #selected: Maybe = null;
   #scene: Scene | null = null;
   #from = -1;
+  /** How far it is scrolled, and how high it is: a step that asked the browser would have it lay the page out once more. */
+  #view: [top: number, height: number] = [0, 0];
 
   constructor(
     private readonly trace: Trace,
@@ -68,15 +80,23 @@ export class ModuleTable {
     this.#table.append(html("thead", {}, row), this.#rows);
     this.element = html("details", { class: "mg-nodelist mg-summary" }, html("summary", {}, "table"), this.#body);
     this.element.addEventListener("toggle", () => {
-      graph.element.classList.toggle("mg-docked", this.element.open);
-      if (this.element.open) this.#reveal();
+      for (const each of [graph.element, graph.element.closest(".mg-panes")]) each?.classList.toggle("mg-docked", this.element.open);
+      this.#seen();
+      this.#arrange();
+      this.#reveal(this.#chosen ?? this.#covering(this.#scene?.lit ?? null));
     });
     this.#field.addEventListener("input", () => this.#arrange());
     this.#body.addEventListener("scroll", () => {
+      this.#seen();
       this.#draw(false);
       this.#cover();
     });
-    if (typeof ResizeObserver !== "undefined") new ResizeObserver(() => this.#draw(true)).observe(this.#body);
+    const sized = (): void => (this.#seen(), this.#draw(true));
+    if (typeof ResizeObserver !== "undefined") new ResizeObserver(sized).observe(this.#body);
+  }
+
+  #seen(): void {
+    this.#view = [this.#body.scrollTop, this.#body.clientHeight];
   }
 
   #head(name: Measure | "name", told: string): HTMLElement {
@@ -114,8 +134,9 @@ export class ModuleTable {
       if (selected === null || clicked?.first !== selected) this.#chosen = this.#covering(selected);
     }
     if (!this.element.open) return;
+    for (const each of this.#drawn) this.#paint(each);
     if (chosen || moved) this.#reveal(chosen ? this.#chosen : this.#covering(lit));
-    this.#draw(true);
+    this.#cover();
   }
 
   /** The box of a node in the drawing. */
@@ -212,8 +233,9 @@ export class ModuleTable {
 
   /** Draws the rows that are in view. */
   #draw(always: boolean): void {
-    const count = Math.ceil(this.#body.clientHeight / HIGH) + 2 * MORE;
-    const wanted = Math.max(0, Math.floor(this.#body.scrollTop / HIGH) - MORE);
+    const [top, height] = this.#view;
+    const count = Math.ceil(height / HIGH) + 2 * MORE;
+    const wanted = Math.max(0, Math.floor(top / HIGH) - MORE);
     const from = Math.min(wanted - (wanted % (MORE / 2)), Math.max(0, this.#shown.length - count));
     if (!this.element.open || (!always && from === this.#from)) return;
     this.#from = from;
@@ -223,9 +245,11 @@ export class ModuleTable {
       gap.style.height = `${rows * HIGH}px`;
       return gap;
     };
-    const [shown, letters] = [this.#shown.slice(from, from + count), this.#measure()];
-    const rest = this.#shown.length - from - shown.length;
-    this.#rows.replaceChildren(...(from > 0 ? [space(from)] : []), ...shown.map((entry) => this.#row(entry, letters)), ...(rest > 0 ? [space(rest)] : []));
+    const letters = this.#measure();
+    this.#drawn = this.#shown.slice(from, from + count).map((entry) => this.#row(entry, letters));
+    for (const each of this.#drawn) this.#paint(each);
+    const rest = this.#shown.length - from - this.#drawn.length;
+    this.#rows.replaceChildren(...(from > 0 ? [space(from)] : []), ...this.#drawn.map(({ element }) => element), ...(rest > 0 ? [space(rest)] : []));
     if (focused) this.#rows.querySelector<HTMLElement>(`[data-of="${focused}"]`)?.focus({ preventScroll: true });
     this.#cover();
   }
@@ -245,43 +269,59 @@ export class ModuleTable {
     const columns = heads.slice(1, -2); // not the last, of words
     const cut = (edge: number): DOMRect | undefined => columns.find((each) => each.left < edge - 1 && each.right > edge + 1);
     const widths = { "--mg-cut-left": (cut(left)?.right ?? left) - left, "--mg-cut-right": right - (cut(right)?.left ?? right) };
-    for (const [name, width] of Object.entries(widths)) this.#table.style.setProperty(name, `${width}px`);
+    for (const [name, width] of Object.entries(widths)) {
+      if (this.#table.style.getPropertyValue(name) !== `${width}px`) this.#table.style.setProperty(name, `${width}px`); // every cell is styled anew by it
+    }
   }
 
-  /** Scrolls the table, not the page, to an entry: the chosen one, else that of the step. */
-  #reveal(box = this.#chosen ?? this.#covering(this.#scene?.lit ?? null)): void {
-    this.#arrange();
+  /** Scrolls the table, not the page, to an entry. */
+  #reveal(box: BoxId | null): void {
     const at = this.#shown.findIndex((entry) => entry.box === box);
-    const { scrollTop, clientHeight } = this.#body;
-    if (at >= 0 && (at * HIGH < scrollTop || (at + 3) * HIGH > scrollTop + clientHeight)) this.#body.scrollTop = Math.max(0, at * HIGH - clientHeight / 2);
+    const [top, height] = this.#view;
+    if (at < 0 || (at * HIGH >= top && (at + 3) * HIGH <= top + height)) return;
+    this.#body.scrollTop = Math.max(0, at * HIGH - height / 2);
+    this.#seen();
     this.#draw(false);
   }
 
   /** A row in which a name has room for so many letters. */
-  #row(entry: Entry, letters: number): HTMLElement {
+  #row(entry: Entry, letters: number): Drawn {
     const [flat, { row }] = [this.#words.length > 0, entry];
     const depth = flat ? 0 : entry.depth;
     const name = html("button", { type: "button", class: "mg-link", "data-of": entry.box }, flat ? shortened(entry.path, letters) : middle(entry.name, letters - 2 * depth - 3));
     name.addEventListener("click", () => {
       this.#chosen = entry.box;
       this.pick(entry.first);
-      this.#draw(true);
+      for (const each of this.#drawn) this.#paint(each);
     });
     const kind = html("small", { class: "mg-quiet" }, ` ${entry.kind}`);
     const head = html("th", { scope: "row", title: `${entry.path} ${entry.kind}` }, ...(flat ? [] : [this.#fold(entry)]), name, kind);
     head.style.paddingLeft = `${8 + 14 * depth}px`;
-    const look = this.#look(entry);
-    const [state, held] = look?.known ? [[look.word || look.look, look.broken ?? ""].filter(Boolean).join(", "), look.saved] : ["", ""];
-    const saved = held === "" ? [] : [html("span", { class: "mg-quiet", role: "img", "aria-label": `saved tensors ${held}`, title: `saved tensors ${held}` }, held === "held" ? " ■" : " □")];
-    const next = entry.box < 0 ? "" : (this.trace.nodes[entry.box]?.next ?? []).map((edge, index) => this.#edge(entry.box, index, edge)).join(", ");
     const cells = this.#measures.map((measure) => this.#cell(row, measure));
     const gradients = this.#measures.includes("gradient") ? cells.splice(-1) : [html("td", { class: "mg-gradients mg-rim" })];
-    const output = row?.output ? shape(row.output) : "";
-    const texts = [html("td", { title: state }, state, ...saved), html("td", {}, output)];
-    const drawn = html("tr", { "data-box": entry.box, "data-state": look?.known ? look.look : "unknown" }, head, ...texts, ...cells, html("td", { class: "mg-pending" }, look?.badge.replace("Σ ", "") ?? ""), html("td", { class: "mg-leads", title: next }, next), ...gradients);
-    drawn.classList.toggle("mg-chosen", entry.box === this.#chosen);
-    if (entry.box === this.#covering(this.#scene?.lit ?? null)) drawn.setAttribute("aria-current", "step");
-    return drawn;
+    const [state, pending, leads] = [html("td"), html("td", { class: "mg-pending" }), html("td", { class: "mg-leads" })];
+    const output = html("td", {}, row?.output ? shape(row.output) : "");
+    const element = html("tr", { "data-box": entry.box }, head, state, output, ...cells, pending, leads, ...gradients);
+    return { entry, element, state, pending, leads };
+  }
+
+  /** Writes what a row says of the step, where it differs. */
+  #paint({ entry, element, state, pending, leads }: Drawn): void {
+    const look = this.#look(entry);
+    const [text, held] = look?.known ? [[look.word || look.look, look.broken ?? ""].filter(Boolean).join(", "), look.saved] : ["", ""];
+    const sign = held === "" ? "" : held === "held" ? " ■" : " □";
+    if (state.textContent !== text + sign) {
+      const saved = { class: "mg-quiet", role: "img", "aria-label": `saved tensors ${held}`, title: `saved tensors ${held}` };
+      state.replaceChildren(text, ...(sign === "" ? [] : [html("span", saved, sign)]));
+    }
+    mark(state, "title", text);
+    write(pending, look?.badge.replace("Σ ", "") ?? "");
+    const next = entry.box < 0 ? "" : (this.trace.nodes[entry.box]?.next ?? []).map((edge, index) => this.#edge(entry.box, index, edge)).join(", ");
+    write(leads, next);
+    mark(leads, "title", next);
+    mark(element, "data-state", look?.known ? look.look : "unknown");
+    element.classList.toggle("mg-chosen", entry.box === this.#chosen);
+    mark(element, "aria-current", entry.box === this.#covering(this.#scene?.lit ?? null) ? "step" : null);
   }
 
   #look({ box, nodes }: Entry): NodeLook | null {

@@ -186,7 +186,7 @@ export class ValuesPane {
       }
     }
     const now = this.trace.events[step]?.kind;
-    for (const [node, sign] of this.#signs) mark(sign, "data-lit", node === lit && (now === "flow" || now === "run") ? "true" : null);
+    for (const [node, sign] of this.#signs) mark(sign, "data-now", node === lit && (now === "flow" || now === "run") ? "true" : null);
     const root = this.#boxes[this.calculation.root];
     if (step !== this.#step) this.#follow(now === "backward_start" ? root?.group : this.#signs.get(now === "flow" || now === "run" ? (lit ?? -1) : -1));
     this.#step = step;
