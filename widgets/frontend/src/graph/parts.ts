@@ -54,7 +54,7 @@ export function legend(trace: Trace): HTMLElement {
 }
 
 /** The part that zooms, next to the folding controls. `middle`: the student's position. */
-export function zoomButtons(levels: HTMLElement, viewport: Viewport, middle: () => Point): HTMLElement {
+export function zoomButtons(levels: HTMLElement, viewport: Viewport, middle: () => Point, key: HTMLElement): HTMLElement {
   const make = (text: string, title: string, act: () => void): HTMLElement => {
     const button = html("button", { type: "button", class: "mg-small", title, "aria-label": title }, text);
     button.addEventListener("click", act);
@@ -67,6 +67,7 @@ export function zoomButtons(levels: HTMLElement, viewport: Viewport, middle: () 
     make("+", "zoom in", () => viewport.zoomOrFold(1.3, performance.now())),
     make("−", "zoom out", () => viewport.zoomOrFold(1 / 1.3, performance.now())),
     make("⤢", "show the whole graph", () => viewport.overview(middle())),
+    key,
   );
 }
 
