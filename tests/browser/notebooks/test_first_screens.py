@@ -4,7 +4,7 @@ costs most, where does the gradient shrink; and nothing of the map is cut."""
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -20,7 +20,7 @@ import minigrad as torch
 from minigrad import nn
 from minigrad_widgets import inspect
 from tests.browser.fixtures import Axe, Opened, keep, whole
-from tests.comparison.models import MODELS
+from tests.comparison.models import MODELS, Case
 
 SIZES = [(800, 900), (1280, 800), (1440, 900), (2560, 1440)]
 # The lines beside the map that are wider than their pane.
@@ -74,6 +74,12 @@ ASIDE = """root => {
   const [line, slider] = ['.mg-playhead', '.mg-slider'].map(part => root.querySelector(part));
   const [at, { left, width }] = [line.getBoundingClientRect(), slider.getBoundingClientRect()];
   return at.left + at.width / 2 - (left + 8 + (width - 16) * slider.value / slider.max);
+}"""
+
+# How far that knob is above the middle of the button that plays, where both are in one row.
+LOWER = """root => {
+  const [play, slider] = ['.mg-play', '.mg-slider'].map(part => root.querySelector(part).getBoundingClientRect());
+  return play.top + play.height / 2 - (slider.top + slider.height / 2);
 }"""
 
 
@@ -187,6 +193,40 @@ def test_a_strip_of_many_levels_goes_into_a_narrow_page(page: Page, opened: Open
     assert root.evaluate(OUT) == []
 
 
+def norms(case: Case) -> dict[str, float]:
+    """By module, the norm of the gradient of its output, as hooks of PyTorch get it in a pass of their own."""
+    found: dict[str, float] = {}
+
+    def keep_norm(name: str, given: Any) -> None:
+        given.register_hook(lambda gradient: found.update({name: float(gradient.norm())}))
+
+    hooks = [module.register_forward_hook(lambda _, inputs, output, name=name: keep_norm(name, output))
+             for name, module in case.model.named_modules()
+             if re.fullmatch(r"classifier|resnet\.embedder|resnet\.encoder\.stages\.\d", name)]
+    case.model(*case.inputs, **case.loss).loss.backward()
+    for hook in hooks:
+        hook.remove()
+    case.model.zero_grad()
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")  # of other libraries
+@pytest.mark.skipif(not installed("transformers"), reason="the extra `models` is not installed")
+def test_a_resnet_says_how_its_gradient_changes(opened: Opened) -> None:
+    """In the norms that hooks of PyTorch get, which the first screen names at both ends and where they are least."""
+    case = MODELS["resnet50"][1]()
+    known = norms(case)
+    said = opened(inspect(case.model, *case.inputs, **case.loss)).locator(".mg-overview dt:text-is('gradient') + dd")
+    told = dict(re.findall(r"([\w.]+): ([\d.e-]+)\b", said.inner_text()))
+    assert set(told) == {"classifier", "resnet.embedder", "encoder.stages.3"}
+    for title, norm in told.items():
+        [wanted] = [each for name, each in known.items() if name == title or name.endswith(f".{title}")]
+        assert float(norm) == pytest.approx(wanted, rel=0.06), title
+    fold = known["resnet.embedder"] / known["classifier"]
+    [grown] = re.findall(r"grows ([\d,]+)× from the output \(classifier: .*\) to the input \(resnet", said.inner_text())
+    assert float(grown.replace(",", "")) == pytest.approx(fold, rel=0.06)
+
+
 @pytest.mark.parametrize("model", ["mlp", "unet", "lstm"])
 def test_exported_pages_answer_at_all_widths(page: Page, opened: Opened, model: str) -> None:
     case = MODELS[model][1]()
@@ -199,4 +239,5 @@ def test_exported_pages_answer_at_all_widths(page: Page, opened: Opened, model: 
             answers(root)
             whole(root)
             assert abs(root.evaluate(ASIDE)) < 1.5
+            assert width == 800 or abs(root.evaluate(LOWER)) < 1.5
             keep(page, f"{model}-{width}-{scheme}")

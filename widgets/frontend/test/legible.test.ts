@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { markKey } from "../src/graph/key";
 import { legend, heldBy } from "../src/graph/parts";
 import { fitting, inColumns, tightened, tightness } from "../src/layout/columns";
-import { briefly, draw, outlook, type Stub } from "../src/layout/geometry";
+import { briefly, draw, outlook, top, type Stub } from "../src/layout/geometry";
 import { Groups } from "../src/trace/groups";
 import { render } from "../src/index";
 import { play } from "../src/player";
@@ -81,6 +81,12 @@ describe("a map that is drawn small", () => {
     const titles = ["transformer.ln_f", "encoder.stages.2", "join.2", "MaxPool2DWithIndicesBackward0", "h.0 … h.11 ×12", "layers.1 … layers.11 ×11"];
     expect(titles.map(briefly)).toEqual(["t.ln_f", "e.stages.2", "join.2", "MaxPool2DWithIndices", "h.0 … h.11 ×12", "l.1 … l.11 ×11"]);
   });
+});
+
+it("begins with the first of several columns, where a map is seen in part", () => {
+  const box = (x: number, y: number) => ({ x, y, width: 100, title: "", caption: "" });
+  expect(top(new Map([[0, box(400, 40)], [1, box(150, 40.4)], [2, box(150, 120)]]))).toEqual([150, 40.4]);
+  expect(top(new Map([[0, box(150, 120)], [1, box(400, 40)]]))).toEqual([400, 40]);
 });
 
 describe("the marks", () => {

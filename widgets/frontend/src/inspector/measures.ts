@@ -74,6 +74,7 @@ export class Colour {
     }
     const largest: Row = { output: null, parameters: most, forward: most, backward: measure === "time" ? null : most, saved: most, flops: most, gradient: null };
     const scale = html("i", { class: "mg-scale", "data-steps": isTime(measure), "aria-hidden": true });
-    this.legend.replaceChildren(COLOURS.find(([name]) => name === measure)?.[2] ?? "", " 0", scale, measureText(largest, measure) || "0", isTime(measure) ? `, each shade ${VARIES}×` : "");
+    const name = html("span", {}, COLOURS.find(([name]) => name === measure)?.[2] ?? "", isTime(measure) ? `, each shade ${VARIES}×` : "");
+    this.legend.replaceChildren(name, html("span", { class: "mg-together" }, "0 ", scale, ` ${measureText(largest, measure) || "0"}`));
   }
 }
