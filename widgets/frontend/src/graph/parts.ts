@@ -61,10 +61,14 @@ export function zoomButtons(levels: HTMLElement, viewport: Viewport, middle: () 
     "div",
     { class: "mg-zoom" },
     levels,
-    make("+", "zoom in", () => viewport.zoomOrFold(1.3, performance.now())),
-    make("−", "zoom out", () => viewport.zoomOrFold(1 / 1.3, performance.now())),
-    make("⤢", "show the whole graph", () => viewport.overview(middle())),
-    key,
+    html(
+      "div",
+      { class: "mg-zooms" },
+      make("+", "zoom in", () => viewport.zoomOrFold(1.3, performance.now())),
+      make("−", "zoom out", () => viewport.zoomOrFold(1 / 1.3, performance.now())),
+      make("⤢", "show the whole graph", () => viewport.overview(middle())),
+      key,
+    ),
   );
 }
 
