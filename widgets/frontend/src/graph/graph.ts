@@ -88,6 +88,8 @@ export class GraphPane {
   #measure: Measure | null = null;
   /** Whether the numbers are those of the recording: what the boxes did is not known of others. */
   #recorded = true;
+  /** Whether boxes say the norms of the whole pass. */
+  #norms = true;
   readonly #rows: Rows;
   readonly #nodes = new Map<BoxId, NodeParts>();
   readonly #edges = new Map<string, EdgeParts>();
@@ -188,7 +190,7 @@ export class GraphPane {
     const letter = ((this.#brief ? DIGIT : NARROW) / 11) * this.#letters;
     const told = (word.textContent ?? "").length;
     const free = (room - (told === 0 ? 0 : WIDE * (told + 3))) / letter;
-    const shown = this.#recorded ? row : { ...row, gradient: null };
+    const shown = this.#recorded && this.#norms ? row : { ...row, gradient: null };
     const texts = inLines(shown, this.#brief ? [this.#letters > LARGEST ? 0 : room / letter] : [room / letter, free], this.#measure, this.#letters > MIDDLE);
     lines.slice(0, 2).forEach((line, at) => write(line, texts[at] ?? ""));
     mark(group, "data-said", String(texts.filter((text) => text !== "").length));
@@ -470,6 +472,12 @@ export class GraphPane {
   /** Colours boxes by the sizes of their gradients; null removes the colours. */
   sizes(found: ReadonlyMap<BoxId, string> | null): void {
     for (const [id, { group }] of this.#nodes) mark(group, "data-size", found?.get(id) || null);
+  }
+
+  norms(shown: boolean): void {
+    if (shown === this.#norms) return;
+    this.#norms = shown;
+    for (const id of this.#nodes.keys()) this.#entitle(id);
   }
 
   /** Forgets which gradients are drawn: their numbers may have changed. */

@@ -109,7 +109,9 @@ export class Inspector {
     this.#ask = new Ask(trace, link.questions, (answers, score) => this.#answered(answers, score));
     this.#ask.load(link.answers);
     this.#transport = new Transport({ go: (position) => this.#go(position), positionOf: (step) => (this.#lens instanceof BackwardLens ? this.#lens.positionOf(step) : step) });
-    this.#growing = new Growing(this.element, link, this.#values?.result ?? null, { ...this.#transport.keys, turn: () => void this.#turn() });
+    this.#growing = new Growing(this.element, link, this.#values?.result ?? null, { ...this.#transport.keys, turn: () => void this.#turn(), grown: () => this.#grown() });
+    if (!this.#growing.has("norms")) colour.choose(null);
+    this.#graph.norms(this.#growing.has("norms"));
     this.#ribbon = new Ribbon(trace);
     this.#transport.track.prepend(this.#ribbon.element);
     this.element.toggleAttribute("data-map", (trace.folded?.length ?? 0) > 0);
@@ -118,6 +120,12 @@ export class Inspector {
     this.#open();
     this.#graph.open(this.#focus ?? trace.failed?.node ?? null);
     this.#reveal();
+  }
+
+  /** More is shown of it, or less. */
+  #grown(): void {
+    this.#graph.norms(this.#growing.has("norms"));
+    this.#show({ nodes: [], edges: [] });
   }
 
   /** Another number is followed, or none: it reaches these nodes. */
@@ -319,8 +327,9 @@ export class Inspector {
     else this.#ask.element.hidden = this.link.questions.length === 0;
     this.#queue.show(byHand ? "complete" : "ready queue", lens.ready);
     this.#showSource(shown);
-    write(this.#text, lens.text);
-    mark(this.#text, "title", lens.text);
+    const told = this.#growing.plain(lens.text);
+    write(this.#text, told);
+    mark(this.#text, "title", told);
     const timed = lens instanceof BackwardLens && (lens.name === "forward" || lens.name === "all");
     this.#ribbon.show(timed ? lens.steps : null, lens.step);
     if (lens.name === "values") this.#values?.show(lens.step, lens.lit);
