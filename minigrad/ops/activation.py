@@ -468,7 +468,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     """The input where it is above 0, else times a slope: drawn from [lower, upper), or their mean if not `training`.
 
     The slopes are those that PyTorch draws from the same seed. Raises RuntimeError if `lower` is above `upper`, and out
-    of place if one of them is not finite.
+    of place if one of them is not finite; NotImplementedError if slopes are to be drawn for float16 on the CPU.
     """
     for name, bound in (("lower", lower), ("upper", upper)):
         if not inplace and not math.isfinite(bound):
@@ -477,7 +477,10 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if CURRENT.inside:
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
-    slope = slopes(input.array, lower, upper) if training else (lower + upper) / 2
+    x = input.array
+    if training and backend_of(x) is None and (x.dtype.kind != "f" or x.dtype == np.float16):
+        refuse("rrelu_with_noise_out_cpu", x.dtype)
+    slope = slopes(x, lower, upper) if training else (lower + upper) / 2
     return chosen(RreluWithNoise, inplace, input, slope, lower, upper, training)
 
 
