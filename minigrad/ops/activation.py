@@ -39,7 +39,7 @@ from minigrad.ops._dispatch import (
 from minigrad.ops._dispatch.elementwise import Gate, Scaled, in_blocks
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops._dispatch.registration import METHODS
-from minigrad.ops._dispatch.type_promotion import number_in
+from minigrad.ops._dispatch.type_promotion import INT64, number_in
 from minigrad.ops.pointwise import unary
 from minigrad.ops.pointwise.add import Add, Sub
 from minigrad.ops.pointwise.div import Div
@@ -225,10 +225,12 @@ class Hardtanh(Node):
         x = a.array
         if x.dtype.kind == "b":
             raise RuntimeError("Bool inputs not supported for hardtanh")
+        if x.dtype.kind != "f":
+            low, high = [int(number_in(limit, INT64)) for limit in (low, high)]
         if x.dtype.kind == "u" and low < 0:
             raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
-        if x.dtype.kind != "f":
-            low, high = int(low), int(high)
+        for limit in (low, high):
+            number_in(limit, x.dtype)  # refuses what the dtype cannot hold
         return record1(Hardtanh, np.minimum(np.maximum(x, low), high), a, (a,), (low, high))
 
     def backward(self, xp: Any, g: Any, a: Any, low: float, high: float) -> Any:
