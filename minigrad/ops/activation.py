@@ -202,7 +202,7 @@ class LeakyRelu(OfInput):
 
     @staticmethod
     def values(x: Any, slope: float) -> Any:
-        return np.maximum(x, x * slope) if 0 <= slope <= 1 else np.where(x > 0, x, x * slope)
+        return np.maximum(x, x * slope) if 0 < slope <= 1 else np.where(x > 0, x, x * slope)
 
     def backward(self, xp: Any, g: Any, a: Any, slope: float) -> Any:
         return xp.apply(Gate, g, a, a > 0, slope)
@@ -229,9 +229,8 @@ class Hardtanh(Node):
             low, high = [int(number_in(limit, INT64)) for limit in (low, high)]
         if x.dtype.kind == "u" and low < 0:
             raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
-        for limit in (low, high):
-            number_in(limit, x.dtype)  # refuses what the dtype cannot hold
-        return record1(Hardtanh, np.minimum(np.maximum(x, low), high), a, (a,), (low, high))
+        value = np.minimum(np.maximum(x, number_in(low, x.dtype)), number_in(high, x.dtype))
+        return record1(Hardtanh, value, a, (a,), (low, high))
 
     def backward(self, xp: Any, g: Any, a: Any, low: float, high: float) -> Any:
         return xp.apply(Gate, g, a, ~((a <= low) | (a >= high)))
@@ -291,7 +290,7 @@ class Softshrink(OfInput):
 
     @staticmethod
     def values(x: Any, limit: float) -> Any:
-        return x - np.minimum(np.maximum(x, -limit), limit)
+        return np.copysign(x - np.minimum(np.maximum(x, -limit), limit), x)  # also of 0
 
     backward = Hardshrink.backward
 
@@ -455,6 +454,8 @@ def slopes(x: Any, lower: float, upper: float) -> Any:
     """A slope from [lower, upper) for each element that is not positive, else 1. On a GPU, PyTorch draws one for every
     element, from (lower, upper], so that it need not count them."""
     if backend_of(x) is None:
+        if x.dtype.kind != "f" or x.dtype == FLOAT16:
+            refuse("rrelu_with_noise_out_cpu", x.dtype)
         negative = x <= 0
         slope = np.ones_like(x)
         slope[negative] = draws.uniform(draws.DEFAULT, (int(np.count_nonzero(negative)),), np.float64, lower, upper)
@@ -479,10 +480,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if CURRENT.inside:
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
-    x = input.array
-    if training and backend_of(x) is None and (x.dtype.kind != "f" or x.dtype == np.float16):
-        refuse("rrelu_with_noise_out_cpu", x.dtype)
-    slope = slopes(x, lower, upper) if training else (lower + upper) / 2
+    slope = slopes(input.array, lower, upper) if training else (lower + upper) / 2
     return chosen(RreluWithNoise, inplace, input, slope, lower, upper, training)
 
 
