@@ -8,6 +8,7 @@ import re
 from sphinx.application import Sphinx
 
 from minigrad import __version__
+from website import search
 from website.pages import REPOSITORY
 
 project = "minigrad"
@@ -56,3 +57,4 @@ def plain(app: Sphinx, what: str, name: str, obj: object, options: object, lines
 def setup(app: Sphinx) -> None:
     """Docstrings are read before napoleon looks for their sections."""
     app.connect("autodoc-process-docstring", plain, priority=100)
+    search.connect(app)

@@ -26,7 +26,17 @@ PROJECT = "/".join(REPOSITORY.split("/")[-2:])
 ASK_FOR_SHEETS = f"import sys\nsys.path.append({str(ROOT)!r})\nfrom website.sheets import show_sheets\nshow_sheets()"
 TO_BINDER = '<p class="needs-python">This needs Python: <a href="{launch}">solve it in Binder</a>.</p>'
 STILL_NOTE = "*If nothing runs where you read this"  # it stands above the still picture of a lesson
-RUN_FIRST = re.compile(r"Run the next cell \(Shift\+Enter\),\s+(?:(?:then|and)\s+)?(press|click)")
+# What a text says of a cell to run, and what is true on the site, where it has run, and no cell can be added.
+HAS_RUN = tuple((re.compile(pattern), told) for pattern, told in (
+    (r"Run the next cell \(Shift\+Enter\),\s+(?:(?:then|and)\s+)?press", "Press"),
+    (r"Run the next cell \(Shift\+Enter\),\s+click", "Click"),
+    (r"in the first cell, run the second, then choose a\s+reason", "in the first cell; the second shows what the run "
+     "gave, and asks why"),
+    (r"before you\s+run\s+the cell", "before you read what it prints"),
+    (r"write (`hint\([^)]*\)`) into a new\s+cell", r"add \1 as the last line of the cell below"),
+    (r"in a\s+new\s+cell helps", "as the last line of the cell helps"),
+    (r"in a new\s+cell", "in place of the code above"),
+))
 TO_HEADING = re.compile(r"(\]\([\w.]*#)(\S+)(\)(?=[.,\s]|$))", re.MULTILINE)  # a link to a heading as JupyterLab has it
 MOST_BYTES = 3_000_000  # of a lesson that is saved with the state of its widgets
 Notebook = Any  # nbformat has no types
@@ -68,8 +78,10 @@ def _run_lesson(path: Path) -> Notebook:
 
 
 def already_run(text: str) -> str:
-    """Leave out where a text asks to run a cell: on the site, its picture stands there at once."""
-    return RUN_FIRST.sub(lambda ask: ask[1].capitalize(), text)
+    """Say what is true on the site, where each cell has run and its picture stands there at once."""
+    for asked, told in HAS_RUN:
+        text = asked.sub(told, text)
+    return text
 
 
 def _with_mark(cell: Notebook) -> list[Notebook]:

@@ -46,7 +46,9 @@ class Form:
         """What fits, in words: "a number, such as 7, or None"."""
         if self.kind == NUMBER and self.choices:
             return f"one of {', '.join((*self.choices, *filter(None, [self.word])))}"
-        example = ["Tensor", 7] if self.named else [False if self.truths else 7] * self.length
+        if self.truths:  # an example would look like an answer
+            return f"a list of {self.length}, each True or False"
+        example = ["Tensor", 7] if self.named else [7] * self.length
         return ASKS[self.kind].format(example=example) + (f", or {self.word}" if self.word else "")
 
 

@@ -236,10 +236,16 @@ Inspector(trace, parts=["source", "details"])
 #
 # Forty points lie on two moons. A network of six neurons like the one above, 25 Scalars in all, is to tell them apart.
 # For each point in turn, it computes an answer with your `+`, `*` and `tanh`, calls your `backward`, and takes a small
-# step. The colours show what it would answer everywhere. Run the cell, and watch the border bend.
+# step. The colours show what it would answer everywhere. Once the check of your class has passed, run the cell, and
+# watch the border bend.
 
 # %% id=learns
 two_moons(Scalar)
+
+# %% [markdown] id=summary-intro
+# ## What you have built
+#
+# Your `Value` and minigrad's tensors keep the same four things:
 
 # %% id=summary tags=summary
 product = a * b

@@ -23,8 +23,9 @@ with record() as first:
 Inspector(first, parts=["source", "tools"])
 
 # %% [markdown] id=still
-# Two numbers go in, `w` and `x`, and one loss comes out. (In place of one of them the picture says **None**.) Step to
-# the end with **next →**. Now only one of the two has a gradient. Which one, and what is different about the other?
+# Two numbers go in, `w` and `x` (in its place the picture says **None**), and one loss comes out. It is computed; now
+# backward starts. Step to the end with **next →**: only one of the two has a gradient. What is different about the
+# other?
 #
 # Then open **numbers** above the graph and drag `w` sideways: the loss and the gradient follow. At which `w` is the
 # gradient 0?
@@ -92,9 +93,8 @@ print("data.is_leaf:      ", data.is_leaf)
 #
 # ## Predict, then run
 #
-# Each question has two cells. Run the first and choose what you expect. Then run the second: it runs the program,
-# tells you what happened, and asks why. Wrong predictions are the useful ones, because they show you which rule you
-# had in mind.
+# Each question has two cells. In the first, choose what you expect. The second runs the program, tells you what
+# happened, and asks why. Wrong predictions are the useful ones, because they show you which rule you had in mind.
 
 # %% id=p1 tags=predict,answer
 # An operation on a tensor that does not require grad:
@@ -193,7 +193,7 @@ reveal("1.6", sum(event["kind"] == "run" for event in trace.events))
 # - At which step does `a.grad` appear?
 
 # %% id=inspector tags=inspector
-Inspector(trace, parts=["source"])
+Inspector(trace, parts=["source", "leaves"])
 
 # %% [markdown] id=worked-intro tags=section:exercises
 # No **edge** (a line from one node to the next) leads to `data`. It is a leaf, but nobody asked for its gradient, so
@@ -202,7 +202,7 @@ Inspector(trace, parts=["source"])
 #
 # ## Worked example: give the reason
 #
-# This function answers the question and gives the reason. Read it, then run it.
+# This function answers the question and gives the reason. Read it, then compare it with what it prints.
 
 # %% id=worked tags=worked
 def reason(t):
@@ -311,7 +311,7 @@ loss.backward()
 #
 # ## Summary
 #
-# This table was made just now, by running each line.
+# This table was made by running each line.
 
 # %% id=summary tags=summary,contradicts:c3.8
 with torch.no_grad():

@@ -21,7 +21,7 @@ with record() as first:
     scaled = data / 2
     guess = size * scaled
     loss = guess.sum()
-Inspector(first, lens="forward", parts=["source"])
+Inspector(first, lens="forward", parts=["source", "leaves"])
 
 # %% [markdown] id=still
 # Four operations run, but only three of them leave a node behind. Which one does not, and how could the library know

@@ -19,7 +19,7 @@ with record() as first:
     y = torch.tensor([3.0, 4.0], requires_grad=True)
     loss = (x * y).sum()
     loss.backward()
-Inspector(first, parts=["source", "details"])
+Inspector(first, parts=["source", "details", "leaves", "outputs"])
 
 # %% [markdown] id=still
 # The gradient travels from node to node. Each node seems to know where to send it next. Where is that stored, and

@@ -23,7 +23,7 @@ with record() as first:
     hidden = layer(batch)
     loss = (hidden + batch).sum()
     loss.backward()
-Inspector(first)
+Inspector(first, parts=["source", "details", "tools", "leaves"])
 
 # %% [markdown] id=still
 # `batch` goes into the layer, and around it. Does a gradient come back to it by either path? Answer from the picture,
@@ -133,7 +133,7 @@ reveal("13.4", facts_of(small(wanted).sum(), small, wanted)["leaves"])
 with record() as trace:
     loss = small(wanted).sum()
     loss.backward()
-Inspector(trace, parts=["lenses", "queue", "memory", "tools"])
+Inspector(trace, parts=["lenses", "tools", "leaves", "outputs", "counts", "norms"])
 
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: ten facts

@@ -21,7 +21,7 @@ with record() as first:
     x = torch.tensor([1.0, 2.0, 3.0])
     loss = (w * x).sum()
     loss.backward()
-Inspector(first, lens="values", parts=[])
+Inspector(first, lens="values", parts=["leaves", "outputs"])
 
 # %% [markdown] id=still
 # `w` is one number, and it meets three. Before you step: how many gradients come back through ×, and what is the
@@ -184,13 +184,13 @@ with record() as trace:
     c = torch.tensor([[1.0], [2.0]], requires_grad=True)
     loss = ((m + b) * c).sum()
     loss.backward()
-Inspector(trace, lens="values", parts=[])
+Inspector(trace, lens="values", parts=["leaves", "outputs"])
 
 # %% [markdown] id=inspector-note
 # Now the same program as a graph of nodes. The inspector stops and asks **which shape arrives**.
 
 # %% id=inspector-backward tags=inspector
-Inspector(trace, lens="backward", ask=["shape"])
+Inspector(trace, lens="backward", ask=["shape"], parts=["source", "details", "leaves", "outputs"])
 
 # %% [markdown] id=worked-intro tags=section:exercises
 # ## Worked example: sum it back by hand

@@ -20,7 +20,8 @@ with record() as first:
     buffer = torch.zeros(3)
     buffer[1] = x[0] * x[2]
     buffer.sum().backward()
-Inspector(first)
+parts = ["lenses", "source", "details", "tools", "leaves", "counts"]
+Inspector(first, parts=parts)
 
 # %% [markdown] id=still
 # `buffer` was made without a history. Which node does it have after `buffer[1] = x[0] * x[2]`, and why does one
@@ -127,13 +128,14 @@ print("y.grad:", y.grad.item(), " x.grad:", x.grad.item())
 # A hook stays with the value that the tensor had when it was registered: the first gets the gradient of `2x`, after
 # the node of `mul_` has run. `retain_grad` moves on with the tensor, and keeps the gradient of what `y` is at the end,
 # after its hooks.
-#
+
+# %% [markdown] id=predict-intro tags=section:predict
 # ## Predict, then run
 #
-# In each, `x` is [1, 2, 3] and requires grad, `y = x * 2`, and `y.sum().backward()` is the last line. Choose your
-# answer in the first cell, run the second, then choose a reason.
+# In each question, `x` is [1, 2, 3] and requires grad, the first line is `y = x * 2`, and the last is
+# `y.sum().backward()`. Choose your answer in the first cell, run the second, then choose a reason.
 
-# %% id=p1 tags=predict,answer,section:predict
+# %% id=p1 tags=predict,answer
 # A view is changed, and the sum is taken of the whole.
 #     v = y[:2]
 #     v.mul_(10)
@@ -187,11 +189,11 @@ def unrecorded(y):
 reveal("18.4", gradient(unrecorded))
 
 # %% id=p5 tags=predict,answer
-# The view is made without recording, and changed with it.
+# The view is made under no_grad, but it is changed outside.
 #     with torch.no_grad():
 #         v = y[:1]
 #     v.mul_(3)
-# Does `v.mul_(3)` raise an error?
+# Does v.mul_(3) raise an error?
 predict("18.5")
 
 # %% id=r5 tags=reveal,answer
@@ -224,7 +226,7 @@ with record() as trace:
     y = x * 2
     y[1:] = x[:2] * 10
     y.sum().backward()
-Inspector(trace, step=trace.steps("backward")[-1])
+Inspector(trace, step=trace.steps("backward")[-1], parts=parts)
 
 # %% [markdown] id=buffer-intro
 # ## Worked example: a buffer or a list?

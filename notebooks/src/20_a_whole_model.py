@@ -24,12 +24,12 @@ def deep(activation, depth=6):
 net = deep(nn.Sigmoid)
 with record() as first:
     net(torch.ones(4, 8)).sum().backward()
-Inspector(first)
+Inspector(first, parts=["lenses", "source", "details", "tools"])
 
 # %% [markdown] id=still
-# Each box is a part of the model. Choose **gradient per entry** as the colour: at any step, ‖∇‖ in a box is the norm of
-# the gradient that arrives there in the whole pass. How much of the gradient is left at the first layer: half,
-# a tenth, or less than a thousandth?
+# Boxes are parts of the model; ‖…‖ at an edge is the norm of the gradient that passes. How much is left at the first
+# layer: half, a tenth, or less than a thousandth? Then press **more**: ‖∇‖ is the norm of what arrives, and **gradient
+# per entry** as the colour shows it.
 #
 # This lesson takes about 50 minutes. It is read after lesson 22, before the capstone.
 #

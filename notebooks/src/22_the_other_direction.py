@@ -157,7 +157,7 @@ value, change = torch.func.jvp(lambda t: t * t.detach(), (torch.tensor(3.0),), (
 reveal("22.3", change.item())
 
 # %% id=p4 tags=predict,answer
-# How often does the program run if its whole Jacobian is computed by columns, with one jvp for each?
+# How often does the program run until forward mode has computed its whole Jacobian?
 #     def program(v):                    # 2 inputs, 5 outputs
 #         return torch.stack([v[0], v[1], v[0] * v[1], v[0] + v[1], v[0] - v[1]])
 predict("22.4")
@@ -170,7 +170,6 @@ def program(v):
     return torch.stack([v[0], v[1], v[0] * v[1], v[0] + v[1], v[0] - v[1]])
 
 columns = [torch.func.jvp(program, (at,), (direction,))[1] for direction in torch.eye(2)]
-print(torch.stack(columns, dim=1))
 reveal("22.4", len(runs))
 
 # %% [markdown] id=meet-intro tags=section:inspector
@@ -192,7 +191,7 @@ Inspector(trace, step=trace.steps("backward")[-1])
 
 # %% [markdown] id=meet-question
 # Now carry the tangent along the same chain, and multiply what meets at each value: tangent times gradient, summed.
-# Before you run the cell: will the four products be equal, grow, or shrink?
+# Before you look at the table: are the four products equal, do they grow, or do they shrink?
 
 # %% id=meet tags=worked,section:exercises
 steps = {"a": lambda a: a, "b": lambda a: a ** 2, "c": lambda a: a ** 4, "d": lambda a: (a ** 4).sum()}

@@ -8,7 +8,6 @@ time, in both themes.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -21,7 +20,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 from tests.browser.book import Book, await_widgets, make
-from tests.browser.jupyter import Lab, await_idle, chrome, lab, open_notebook, run_all, settings, switch
+from tests.browser.jupyter import WHOLE, Lab, await_idle, chrome, lab, open_notebook, run_all, settings, switch
 from tests.groups import chromium, require
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -72,7 +71,7 @@ def lessons(server: Lab) -> Iterator[Lab]:
         copy(NOTEBOOKS / name, server.folder)
     setting = server.home / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
     setting.parent.mkdir(parents=True, exist_ok=True)
-    setting.write_text(json.dumps({"windowingMode": "none"}))
+    setting.write_text(WHOLE)
     yield server
     setting.unlink()
     settings(server.home, "JupyterLab Light")

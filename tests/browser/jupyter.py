@@ -26,6 +26,8 @@ from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect, sy
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 FLAGS += ["--disable-background-networking", "--no-first-run"]
 SHIPPED = json.loads((files("minigrad_lessons") / "lab_settings" / "overrides.json").read_text(encoding="utf-8"))
+TRACKER = "@jupyterlab/notebook-extension:tracker"
+WHOLE = json.dumps({**SHIPPED[TRACKER], "windowingMode": "none"})  # the shipped settings, and all cells in the page
 PATIENCE = 90.0
 expect.set_options(timeout=PATIENCE * 1000)  # 5 seconds are few on a busy machine
 

@@ -322,6 +322,19 @@ def test_code_can_be_read(site: Path, offline: tuple[Page, list[str]], name: str
     assert faint == []
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("lesson", ["00_build_it_yourself", "22_the_other_direction"])
+def test_no_code_of_a_lesson_is_out_of_sight(site: Path, offline: tuple[Page, list[str]], lesson: str,
+                                            width: int) -> None:
+    page, _ = offline
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto((site / "lessons" / f"{lesson}.html").as_uri(), wait_until="load")
+    wide = page.locator(".cell_input :is(pre, .cell-field)").evaluate_all(
+        "all => all.filter(each => each.scrollWidth > each.clientWidth + 1"
+        " || each.scrollHeight > each.clientHeight + 1).map(each => each.textContent.slice(0, 60))")
+    assert wide == []
+
+
 def test_a_telephone_shows_where_a_question_is_answered(site: Path, offline: tuple[Page, list[str]]) -> None:
     page, _ = offline
     page.set_viewport_size({"width": 390, "height": 844})
@@ -336,6 +349,19 @@ def test_search_finds_a_page(site: Path, offline: tuple[Page, list[str]]) -> Non
     page.goto((site / "search.html").as_uri() + "?q=next_functions", wait_until="load")
     page.locator("#search-results ul.search li a").first.wait_for()
     assert any("next_functions" in title for title in page.locator("#search-results ul.search li a").all_inner_texts())
+    assert wrong == []
+
+
+@pytest.mark.parametrize(("asked", "first"), [("broadcasting", "17_"), ("hooks", "06_"), ("NaN", "19_"),
+                                              ("tangent", "22_")])
+def test_search_puts_first_what_says_most_and_shows_no_answers(site: Path, offline: tuple[Page, list[str]], asked: str,
+                                                              first: str) -> None:
+    page, wrong = offline
+    page.goto((site / "search.html").as_uri() + f"?q={asked}", wait_until="load")
+    found = page.locator("#search-results ul.search li a")
+    found.first.wait_for()
+    places = found.evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    assert f"lessons/{first}" in places[0] and not any("teaching/" in place for place in places), places
     assert wrong == []
 
 

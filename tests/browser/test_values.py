@@ -84,7 +84,7 @@ def test_it_becomes_the_graph_and_comes_back(browser: Browser, tmp_path: Path) -
     page.get_by_role("button", name="more").click()
     for shown in (".mg-tabs", ".mg-source", ".mg-tools", ".mg-queue"):
         expect(page.locator(shown)).to_be_visible()
-    page.get_by_role("button", name="show the numbers again").click()
+    page.get_by_role("button", name="show the numbers").click()
     expect(page.locator(".mg-turning")).to_have_count(0)
     expect(page.locator(".mg-calculation")).to_be_visible()
     page.close()

@@ -87,7 +87,7 @@ def test_a_letter_that_is_no_reason(capsys: Capture) -> None:
     ("3.1", True, "a number, such as 7"), ("3.1", [1], "a number, such as 7"), ("3.1", "many", "a number, such as 7"),
     ("1.3", 3, "one of 0, 1, 2"), ("4.5", "error", "a number, such as 7, or None"),
     ("4.3", [1, 2, 3], "a list, such as [7, 7]"), ("4.3", 2, "a list, such as [7, 7]"),
-    ("2.1", [1, 2], "a list, such as [False, False]"), ("8.4", "None", "a list, such as [7, 7], or error"),
+    ("2.1", [1, 2], "a list of 2, each True or False"), ("8.4", "None", "a list, such as [7, 7], or error"),
     ("3.4", 7, "the name of a class, such as Tensor, or None"), ("q0.1", 6, "a shape, such as (4, 5)"),
     ("q0.1", [True], "a shape, such as (4, 5)"), ("q2.1", 7, "True or False"),
 ])

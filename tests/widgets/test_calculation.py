@@ -152,3 +152,13 @@ def test_unknown_parts_are_refused() -> None:
     assert Inspector(trace, parts=["source"]).parts == ["source"]
     with pytest.raises(ValueError, match="there is no part 'sauce' of an inspector; the parts are lenses, source"):
         Inspector(trace, parts=["sauce"])
+
+
+def test_a_still_picture_has_no_word_that_a_lesson_has_not_explained() -> None:
+    trace = recorded(lambda a, b: a * b + a)
+    [waits] = [at for at, event in enumerate(trace.to_dict()["events"]) if event["kind"] == "backward_start"]
+    unexplained = (">AccumulateGrad<", ">waits: 2<", ">0<")
+    for parts, shown in ((None, True), (["source"], False), (["source", "leaves", "counts", "outputs"], True)):
+        picture = Inspector(trace, step=waits, parts=parts).to_svg()
+        assert [word in picture for word in unexplained] == [shown] * 3, parts
+        assert ">MulBackward0<" in picture

@@ -24,7 +24,7 @@ from minigrad_widgets.widget.page import PLAYER
 from tests.widgets import synthetic
 
 PNG = b"\x89PNG\r\n\x1a\n"
-LARGEST = 348_000  # bytes of a page beside its trace
+LARGEST = 355_000  # bytes of a page beside its trace
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 

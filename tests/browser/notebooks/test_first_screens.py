@@ -4,7 +4,7 @@ costs most, where does the gradient shrink; and nothing of the map is cut."""
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -19,8 +19,8 @@ from playwright.sync_api import Locator, Page, expect
 import minigrad as torch
 from minigrad import nn
 from minigrad_widgets import inspect
-from tests.browser.fixtures import Opened, keep, whole
-from tests.comparison.models import MODELS
+from tests.browser.fixtures import Axe, Opened, keep, whole
+from tests.comparison.models import MODELS, Case
 
 SIZES = [(800, 900), (1280, 800), (1440, 900), (2560, 1440)]
 # The lines beside the map that are wider than their pane.
@@ -50,9 +50,11 @@ def answers(root: Locator) -> None:
     expect(card).to_be_visible()
     told = dict(zip(card.locator("dt").all_inner_texts(), card.locator("dd").all_inner_texts(), strict=True))
     assert "parameters" in told["is"]
-    assert re.search(r"in this run \(\d+\s%\)|by time, one run cannot tell: ", told["costs most"])
+    assert re.search(r"in this run \(\d+\s%, over 2× any other\)|by time, one run cannot tell \(within 2×\): ",
+                     told["costs most"])
     assert "by FLOPs " in told["costs most"] or "of FLOPs" in told["costs most"]
     gradient = told["gradient"]
+    assert gradient.startswith("‖∇‖, the norm at a box’s output, ")
     assert " from the output (" in gradient and ") to the input (" in gradient
     assert any(word in gradient for word in ("shrinks", "grows", "stays about as large"))
     assert "per entry" not in gradient
@@ -65,6 +67,20 @@ def answers(root: Locator) -> None:
     assert root.locator(".mg-slider").input_value() == root.locator(".mg-counter").inner_text().split(" / ")[0]
     assert root.evaluate(LONG) == 0
     assert root.evaluate(SPLIT) == []
+
+
+# How far the line in the chart of bytes is from the middle of the slider's knob, which has 16 pixels.
+ASIDE = """root => {
+  const [line, slider] = ['.mg-playhead', '.mg-slider'].map(part => root.querySelector(part));
+  const [at, { left, width }] = [line.getBoundingClientRect(), slider.getBoundingClientRect()];
+  return at.left + at.width / 2 - (left + 8 + (width - 16) * slider.value / slider.max);
+}"""
+
+# How far that knob is above the middle of the button that plays, where both are in one row.
+LOWER = """root => {
+  const [play, slider] = ['.mg-play', '.mg-slider'].map(part => root.querySelector(part).getBoundingClientRect());
+  return play.top + play.height / 2 - (slider.top + slider.height / 2);
+}"""
 
 
 # How far the texts in a box are from its upper and its lower edge, in pixels.
@@ -135,6 +151,27 @@ def test_colours_stand_out_from_the_background(page: Page, opened: Opened, schem
     assert sizes and [pair for pair in edges if root.evaluate(CONTRAST, pair) < 3] == []
 
 
+@pytest.mark.parametrize("width", [416, 800, 1440])
+def test_the_marks_are_explained_by_one_click(page: Page, opened: Opened, axe: Axe, width: int) -> None:
+    """In a key that lies in the pane of the drawing, whole or to be scrolled; another click takes it away."""
+    case = MODELS["mlp"][1]()
+    page.set_viewport_size({"width": width, "height": 900})
+    root = opened(inspect(case.model, *case.inputs, **case.loss))
+    key, button = root.locator(".mg-meanings"), root.get_by_role("button", name="what the marks mean")
+    expect(key).to_be_hidden()
+    button.click()
+    expect(key).to_be_visible()
+    for meaning in ("waits for gradients", "folded: a click opens it", "norm of the gradient of the box’s output"):
+        assert meaning in key.inner_text()
+    inside, stage = key.bounding_box(), root.locator(".mg-stage").bounding_box()
+    assert inside and stage and stage["y"] <= inside["y"] and stage["x"] <= inside["x"]
+    assert inside["y"] + inside["height"] <= stage["y"] + stage["height"]
+    assert key.evaluate("key => key.scrollWidth <= key.clientWidth + 1")
+    assert axe(page) == []
+    button.click()
+    expect(key).to_be_hidden()
+
+
 OUT = """root => {
   const strip = root.querySelector('.mg-strip').getBoundingClientRect();
   return [...root.querySelectorAll('.mg-zoom button')].filter(button => button.checkVisibility()).filter(button => {
@@ -156,6 +193,40 @@ def test_a_strip_of_many_levels_goes_into_a_narrow_page(page: Page, opened: Open
     assert root.evaluate(OUT) == []
 
 
+def norms(case: Case) -> dict[str, float]:
+    """By module, the norm of the gradient of its output, as hooks of PyTorch get it in a pass of their own."""
+    found: dict[str, float] = {}
+
+    def keep_norm(name: str, given: Any) -> None:
+        given.register_hook(lambda gradient: found.update({name: float(gradient.norm())}))
+
+    hooks = [module.register_forward_hook(lambda _, inputs, output, name=name: keep_norm(name, output))
+             for name, module in case.model.named_modules()
+             if re.fullmatch(r"classifier|resnet\.embedder|resnet\.encoder\.stages\.\d", name)]
+    case.model(*case.inputs, **case.loss).loss.backward()
+    for hook in hooks:
+        hook.remove()
+    case.model.zero_grad()
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")  # of other libraries
+@pytest.mark.skipif(not installed("transformers"), reason="the extra `models` is not installed")
+def test_a_resnet_says_how_its_gradient_changes(opened: Opened) -> None:
+    """In the norms that hooks of PyTorch get, which the first screen names at both ends and where they are least."""
+    case = MODELS["resnet50"][1]()
+    known = norms(case)
+    said = opened(inspect(case.model, *case.inputs, **case.loss)).locator(".mg-overview dt:text-is('gradient') + dd")
+    told = dict(re.findall(r"([\w.]+): ([\d.e-]+)\b", said.inner_text()))
+    assert set(told) == {"classifier", "resnet.embedder", "encoder.stages.3"}
+    for title, norm in told.items():
+        [wanted] = [each for name, each in known.items() if name == title or name.endswith(f".{title}")]
+        assert float(norm) == pytest.approx(wanted, rel=0.06), title
+    fold = known["resnet.embedder"] / known["classifier"]
+    [grown] = re.findall(r"grows ([\d,]+)× from the output \(classifier: .*\) to the input \(resnet", said.inner_text())
+    assert float(grown.replace(",", "")) == pytest.approx(fold, rel=0.06)
+
+
 @pytest.mark.parametrize("model", ["mlp", "unet", "lstm"])
 def test_exported_pages_answer_at_all_widths(page: Page, opened: Opened, model: str) -> None:
     case = MODELS[model][1]()
@@ -167,4 +238,6 @@ def test_exported_pages_answer_at_all_widths(page: Page, opened: Opened, model: 
             page.wait_for_timeout(300)  # the panes take their size
             answers(root)
             whole(root)
+            assert abs(root.evaluate(ASIDE)) < 1.5
+            assert width == 800 or abs(root.evaluate(LOWER)) < 1.5
             keep(page, f"{model}-{width}-{scheme}")

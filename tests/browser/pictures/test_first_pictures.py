@@ -116,6 +116,37 @@ def test_what_a_step_says_is_not_cut(page: Page, opened: Opened, lens: str, widt
     assert opened(Inspector(trace, lens=lens)).evaluate(CUT) == []
 
 
+SAID = "root => read.texts(root).map(({words}) => words).join(' ')"
+
+
+def test_words_that_a_lesson_has_not_explained_are_behind_a_button(page: Page, opened: Opened) -> None:
+    """In the graph, below it, and in the sentence of any step: of a leaf there is the name."""
+    with record() as trace:
+        a, b = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0))
+        (a * b + a).backward()
+    root, unexplained = opened(Inspector(trace, parts=["source"])), ("AccumulateGrad", "output_nr", "waits")
+    page.keyboard.press("Home")
+    forward = root.get_by_role("button", name="next →")
+    while forward.get_attribute("aria-disabled") != "true":
+        forward.click()
+        said = root.evaluate(SAID)
+        assert "MulBackward0" in said and not [word for word in unexplained if word in said], said
+    page.keyboard.press("Home")
+    root.get_by_role("button", name="more").click()
+    assert [word for word in unexplained if word in root.evaluate(SAID)] == list(unexplained)
+
+
+def test_a_map_says_no_norms_before_they_are_asked_for(opened: Opened) -> None:
+    """Lesson 20 asks how much of the gradient is left at the first layer."""
+    net = nn.Sequential(*(part for _ in range(6) for part in (nn.Linear(8, 8), nn.Sigmoid())))
+    with record() as trace:
+        net(torch.ones(4, 8)).sum().backward()
+    root = opened(Inspector(trace, parts=["details", "tools"]))
+    assert "‖∇‖ " not in root.evaluate(SAID) and "shrinks" not in root.evaluate(SAID)
+    root.get_by_role("button", name="more").click()
+    assert "‖∇‖ " in root.evaluate(SAID) and "shrinks" in root.evaluate(SAID)
+
+
 def test_an_edge_to_nothing_is_at_the_side_of_its_input(opened: Opened) -> None:
     """`next_functions` of CopySlices is ((None, 0), (MulBackward0, 0)): what was there before comes first."""
     with record() as trace:

@@ -73,6 +73,16 @@ def test_every_question_is_answered_by_keys_alone_and_the_lesson_saved_meanwhile
     assert student.page.locator(".mg-question-card:not([data-done])").count() == 0
 
 
+@pytest.mark.parametrize("name", ["18_writing_into_tensors", "22_the_other_direction"])
+def test_questions_are_answered_by_the_mouse_alone(window: Page, lessons: Lab, name: str) -> None:
+    """Wrongly and rightly. The script, walk.py, goes on to the end, and through all lessons."""
+    open_notebook(window, lessons, f"{name}.ipynb")
+    walk = Walk(Mouse(window, name))
+    walk.through("r3")
+    assert walk.found == []
+    assert window.locator(".mg-question-card:not([data-done])").count() == 0
+
+
 @pytest.mark.parametrize("way", [Mouse, Keyboard])
 def test_two_actions_lead_to_a_number_that_is_dragged(window: Page, lessons: Lab, way: type[Student]) -> None:
     """Shift+Enter twice, or the button that runs: then lesson 0 has a number under the hand, which everything follows,

@@ -4,7 +4,7 @@
 
 keeps a picture of each stage in the folder, and prints what is wrong: a key that gets lost, a card that does not
 answer, text that is faint, small or covered, a page wider than its window. With --look the lesson is looked at once
-more, from top to bottom, at 800, 1,280 and 1,600 pixels and in both themes. A lesson takes a minute or two.
+more, from top to bottom, in windows of 800 to 1,600 pixels and in both themes. A lesson takes a minute or two.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from minigrad_lessons.bank import PREDICTIONS
 from tests.browser.fixtures import LESSONS, NOTEBOOKS, READ, THEMES
-from tests.browser.jupyter import Lab, chrome, lab, open_notebook, switch
+from tests.browser.jupyter import WHOLE, Lab, chrome, lab, open_notebook, switch
 from tests.browser.walks.student import FORWARD, Keyboard, Mouse, Student
 from tests.groups import chromium
 from tests.lessons.answers import KEYS
@@ -28,7 +28,7 @@ from tests.lessons.play import lesson
 
 ASKED = re.compile(r'^(recall|predict|reveal)\("([^"]+)"', re.MULTILINE)
 SOON = 30_000
-WINDOWS = (800, 1280, 1600)
+WINDOWS = ((800, 800), (1280, 720), (1280, 800), (1600, 800))
 # What is ours on a screen of a lesson, and whether it is wider than the window.
 WRONG = """panel => {
   const screen = panel.getBoundingClientRect(), root = document.documentElement;
@@ -163,16 +163,16 @@ class Walk:
         if self.shots:
             self.page.screenshot(path=self.shots / f"{self.student.name[:2]}-{stage}.png")
 
-    def look(self, width: int, theme: tuple[str, str]) -> None:
+    def look(self, size: tuple[int, int], theme: tuple[str, str]) -> None:
         """Look at all of the lesson, a screen at a time."""
-        self.page.set_viewport_size({"width": width, "height": 800})
+        self.page.set_viewport_size({"width": size[0], "height": size[1]})
         if self.page.locator("body").get_attribute("data-jp-theme-name") != theme[0]:
             switch(self.page, *theme)
         self.page.wait_for_timeout(500)  # the drawings fit themselves into the window
         screen, end = panel(self.page).evaluate("panel => [panel.clientHeight, panel.scrollHeight]")
         for at, top in enumerate(range(0, int(end), screen - 60)):
             panel(self.page).evaluate("(panel, top) => { panel.scrollTop = top; }", top)
-            stage = f"{width}-{'light' if theme[1] == 'true' else 'dark'}-{at:02}"
+            stage = f"{size[0]}x{size[1]}-{'light' if theme[1] == 'true' else 'dark'}-{at:02}"
             self.keep(f"whole-{stage}")
             self.found += [f"{stage}: {each}" for each in panel(self.page).evaluate(WRONG)]
 
@@ -196,8 +196,8 @@ def walk(browser: Browser, lessons: Lab, name: str, way: type[Student], shots: P
         walked.found.append(f"stopped: {stopped}")
         walked.keep("stopped")
     for theme in THEMES if looks else ():
-        for width in WINDOWS:
-            walked.look(width, theme)
+        for size in WINDOWS:
+            walked.look(size, theme)
     session = lessons.session(f"{name}.ipynb", idle=False)
     window.close()
     if session:
@@ -219,7 +219,7 @@ def main() -> None:
           lab(Path(folder), Path(home)) as running, chrome(str(chromium())) as browser):
         tracker = Path(home) / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
         tracker.parent.mkdir(parents=True, exist_ok=True)
-        tracker.write_text('{"windowingMode": "none"}', encoding="utf-8")  # all cells stay in the page
+        tracker.write_text(WHOLE, encoding="utf-8")
         for name in (name.removesuffix(".ipynb") for name in LESSONS if name[:2] in asked.lessons):
             found = walk(browser, running, name, way, asked.folder, asked.look)
             print(name, f"by {asked.by}:", *(sorted(set(found)) or ["nothing wrong"]), sep="\n  ", flush=True)

@@ -117,7 +117,7 @@ def keep_all_cells(folder: Path) -> None:
     file = folder / "jupyter-lite.json"
     config = json.loads(file.read_text(encoding="utf-8"))
     overrides = config["jupyter-config-data"].setdefault("settingsOverrides", {})
-    overrides["@jupyterlab/notebook-extension:tracker"] = {"windowingMode": "none"}
+    overrides.setdefault("@jupyterlab/notebook-extension:tracker", {})["windowingMode"] = "none"
     file.write_text(json.dumps(config), encoding="utf-8")
 
 

@@ -59,7 +59,7 @@ describe("the checkpoint lens", () => {
 
   it("goes to the step that was clicked in the chart", () => {
     const [, root] = show({ trace: JSON.stringify(trace), lens: "checkpoint" });
-    click(root.querySelector(".mg-chart") as HTMLElement, 0.5);
+    click(root.querySelector(".mg-plot") as HTMLElement, 0.5);
     expect(root.dataset["step"]).toBe(String(Math.floor(trace.events.length / 2)));
   });
 });

@@ -1,8 +1,9 @@
 /** What a reader of a picture needs before any text: names where they belong, a legend, marks that agree. */
 import { describe, expect, it, vi } from "vitest";
+import { markKey } from "../src/graph/key";
 import { legend, heldBy } from "../src/graph/parts";
 import { fitting, inColumns, tightened, tightness } from "../src/layout/columns";
-import { briefly, draw, outlook, type Stub } from "../src/layout/geometry";
+import { briefly, draw, outlook, top, type Stub } from "../src/layout/geometry";
 import { Groups } from "../src/trace/groups";
 import { render } from "../src/index";
 import { play } from "../src/player";
@@ -82,6 +83,12 @@ describe("a map that is drawn small", () => {
   });
 });
 
+it("begins with the first of several columns, where a map is seen in part", () => {
+  const box = (x: number, y: number) => ({ x, y, width: 100, title: "", caption: "" });
+  expect(top(new Map([[0, box(400, 40)], [1, box(150, 40.4)], [2, box(150, 120)]]))).toEqual([150, 40.4]);
+  expect(top(new Map([[0, box(150, 120)], [1, box(400, 40)]]))).toEqual([400, 40]);
+});
+
 describe("the marks", () => {
   it("count what is saved in memory, not the number of w * 3", () => {
     const trace = square();
@@ -95,6 +102,34 @@ describe("the marks", () => {
     expect(words(square()).join()).toContain("■ saved");
     expect(words(square()).join()).not.toContain("None");
     expect(words(node(null, 1)).join()).toContain("None: no gradient");
+  });
+
+  it("are explained one by one, as they are drawn, by one click; a second one takes the key away", () => {
+    const key = (trace: Trace): [HTMLElement, HTMLElement, () => Record<string, string>] => {
+      const [button, panel] = markKey(trace);
+      const [signs, told] = ["dt", "dd"].map((name) => () => [...panel.querySelectorAll(name)].map((each) => each.querySelector("[data-status]")?.getAttribute("data-status") ?? each.textContent)) as [() => string[], () => string[]];
+      return [button, panel, () => Object.fromEntries(signs().map((sign, at) => [sign, told()[at] ?? ""]))];
+    };
+    const [button, panel, told] = key(square());
+    expect([panel.hidden, button.getAttribute("aria-expanded")]).toEqual([true, "false"]);
+    button.click();
+    expect([panel.hidden, button.getAttribute("aria-expanded")]).toEqual([false, "true"]);
+    expect(told()).toMatchObject({ recorded: "ran forward", waiting: "waits for gradients", "■ □": expect.stringContaining("saved") });
+    expect(Object.keys(told())).not.toContain("‖∇‖");
+    const marks = panel.querySelectorAll("dt").length;
+    button.click();
+    expect(panel.hidden).toBe(true);
+    button.click();
+    expect(panel.querySelectorAll("dt").length).toBe(marks);
+    const trace = square();
+    trace.scopes = [{ name: "h.0 … h.2 ×3", module: "", parent: null }];
+    trace.rows = { scopes: [[[1], 0, null, null, 0, 0, 1]], nodes: trace.nodes.map(() => [0, 0, 1]) };
+    trace.events = trace.events.filter(({ kind }) => kind === "forward");
+    const [open, , map] = key(trace);
+    open.click();
+    expect(Object.keys(map())).toEqual(expect.arrayContaining(["recorded", "‖∇‖", "×12", "model … op"]));
+    expect(map()).not.toHaveProperty("waiting");
+    expect(map()["‖∇‖"]).toContain("gradient of the box’s output");
   });
 });
 

@@ -49,7 +49,7 @@ it("writes what a box did with units, in as many letters as there are, the chose
   expect([measureText({ ...ROW, saved: 2048 }, "saved"), measureText({ ...ROW, flops: 3072 }, "flops"), measureText({ ...ROW, gradient: "nan" }, "gradient")]).toEqual(["2 KiB", "3.07 kFLOP", "nan"]);
   expect(measureText({ ...ROW, parameters: 0 }, "parameters")).toBe("");
   expect(inLines(ROW, [32, 32], null)).toEqual(["7.2 s · ‖∇‖ 0.67", "[2, 16, 32] · 152k params"]);
-  expect(inLines(ROW, [32, 32], "saved")).toEqual(["1.7 MiB · 7.2 s", "‖∇‖ 0.67 · [2, 16, 32]"]);
+  expect(inLines(ROW, [32, 32], "saved")).toEqual(["saved 1.7 MiB · 7.2 s", "‖∇‖ 0.67 · [2, 16, 32]"]);
   expect(inLines(ROW, [30], "backward")[0]).toBe("4.5 s backward · 7.2 s");
   expect(inLines({ ...ROW, parameters: 1 }, [42], null)).toEqual(["7.2 s · ‖∇‖ 0.67 · [2, 16, 32] · 1 param"]);
   expect(inLines(ROW, [0], null)).toEqual([""]);
@@ -61,7 +61,8 @@ it("writes what a box did with units, in as many letters as there are, the chose
 });
 
 it("says the same of all boxes in the same order, as far as there is room: time, then the gradient, also of a narrow box", () => {
-  expect([14, 15, 30, 60].map((room) => inLines(ROW, [room], null)[0])).toEqual(["7.2 s", "7.2 s · ‖∇‖ 0.67", "7.2 s · ‖∇‖ 0.67 · [2, 16, 32]", "7.2 s · ‖∇‖ 0.67 · [2, 16, 32] · 152k params · 1.7 MiB"]);
+  expect([14, 15, 30, 60].map((room) => inLines(ROW, [room], null)[0])).toEqual(["7.2 s", "7.2 s · ‖∇‖ 0.67", "7.2 s · ‖∇‖ 0.67 · [2, 16, 32]", "7.2 s · ‖∇‖ 0.67 · [2, 16, 32] · 152k params · saved 1.7 MiB"]);
+  expect(inLines(ROW, [54], null)[0]).toMatch(/152k params · ■ 1\.7 MiB$/);
   expect(inLines({ ...ROW, gradient: 9e-4 }, [16], null, true)).toEqual(["7.2 s · ∇ 9e-4"]);
   expect(inLines({ ...ROW, output: Array<number>(9).fill(64) }, [60, 24], null)).toEqual(["7.2 s · ‖∇‖ 0.67", ""]);
   expect(inLines(ROW, [14, 14], null)).toEqual(["7.2 s", "‖∇‖ 0.67"]);
@@ -104,7 +105,7 @@ it("colours the boxes by one choice, and the edges too by gradients", () => {
   choose("saved");
   const shares = [...root.querySelectorAll<SVGElement>("[data-node]")].map((node) => [Number(node.getAttribute("data-node")), Number(node.style.getPropertyValue("--mg-share"))]);
   expect(Object.fromEntries(shares)).toMatchObject({ 0: 1, 1: 0.99 });
-  expect(root.querySelector(".mg-scales")?.textContent).toBe("saved bytes 0100 B");
+  expect(root.querySelector(".mg-scales")?.textContent).toBe("saved bytes0  100 B");
   expect([...choice.options].map(({ text }) => text)).not.toContain("time, both passes");
   choose("gradient");
   expect([graph.classList.contains("mg-heat"), graph.classList.contains("mg-costs")]).toEqual([true, false]);
@@ -118,11 +119,26 @@ it("colours the boxes by one choice, and the edges too by gradients", () => {
 it("colours by the time of both passes, which the legend and the boxes give as one sum", () => {
   const { root } = shown(network((trace) => trace.nodes.forEach((node, id) => (node.seconds = id === 0 ? [2e-3, 1e-3] : [1e-3, null]))));
   const choice = root.querySelector(".mg-colour select") as HTMLSelectElement;
-  for (const [name, told] of [["time", "time, both passes 03 ms"], ["forward", "time of the ops 02 ms"]] as const) {
+  for (const [name, told] of [["time", "time, both passes, each shade 2×0  3 ms"], ["forward", "time of the ops, each shade 2×0  2 ms"]] as const) {
     choice.value = name;
     choice.dispatchEvent(new Event("change"));
     expect(root.querySelector(".mg-scales")?.textContent).toBe(told);
   }
+});
+
+it("gives times that are within the noise of one run the same shade, and no more shades than it can tell", () => {
+  const times = [8, 4.1, 3.9, 1.1, 0];
+  const { root } = shown(network((trace) => trace.nodes.forEach((node, id) => (node.seconds = [1e-3 * (times[id] ?? 0), null]))));
+  const choice = root.querySelector(".mg-colour select") as HTMLSelectElement;
+  const shades = (name: string): string[] => {
+    choice.value = name;
+    choice.dispatchEvent(new Event("change"));
+    return times.map((_, id) => root.querySelector<SVGElement>(`[data-node="${id}"]`)?.style.getPropertyValue("--mg-share") ?? "");
+  };
+  expect(shades("time")).toEqual(["1.000", "1.000", "0.500", "0.250", "0.000"]);
+  expect(root.querySelector(".mg-scale")?.getAttribute("data-steps")).toBe("true");
+  expect(shades("saved")).toEqual(["1.000", "0.990", "0.980", "0.970", "0.960"]);
+  expect(root.querySelector(".mg-scale")?.getAttribute("data-steps")).toBe("false");
 });
 
 it("lists all modules and ops, sorted and filtered, and goes with the selection", () => {
@@ -219,8 +235,8 @@ it("says at a glance what the model is, which part costs most, and where gradien
   const total = trace.nodes.reduce((sum, { seconds }) => sum + (seconds?.[0] ?? 0), 0);
   expect(told).toEqual([
     `Net, 100 parameters, ${trace.nodes.length} nodes`,
-    "its norm ‖∇‖ shrinks 2,000,000× from the output (first: 2) to the input (second: 1e-6)",
-    `first: 3 s in this run (${Math.round(300 / total)}\u00a0%); by FLOPs second (75\u00a0%)`,
+    "‖∇‖, the norm at a box’s output, shrinks 2,000,000× from the output (first: 2) to the input (second: 1e-6)",
+    `first: 3 s in this run (${Math.round(300 / total)}\u00a0%, over 2× any other); by FLOPs second (75\u00a0%)`,
     "first Linear: 1.5 KiB",
     "second Linear: 75 parameters (75\u00a0%)",
   ]);
@@ -250,12 +266,24 @@ it("names what costs most by time only where one run can tell, and by FLOPs, whi
     Object.assign(trace.rows?.scopes[0] ?? [], { 5: 100 });
     trace.nodes.forEach((node, id) => (node.seconds = id > 0 ? [0, 0] : [0.01, 0]));
   })["costs most"];
-  expect(costs([8e-3, 1e-3, 1e-3], [60, 20, 20])).toBe("a: 8 ms in this run (80\u00a0%), 60\u00a0% of FLOPs");
-  expect(costs([8e-3, 1e-3, 1e-3], [20, 60, 20])).toBe("a: 8 ms in this run (80\u00a0%); by FLOPs b (60\u00a0%)");
-  expect(costs([5e-3, 3e-3, 1e-3], [20, 60, 20])).toBe("by FLOPs b (60\u00a0%); by time, one run cannot tell: a: 5 ms and b: 3 ms");
-  expect(costs([3e-3, 5e-3, 4e-3], [49, 50, 1])).toBe("by FLOPs b and a (50\u00a0% each); by time, one run cannot tell: b: 5 ms, c: 4 ms and 1 more");
+  expect(costs([8e-3, 1e-3, 1e-3], [60, 20, 20])).toBe("a: 8 ms in this run (80\u00a0%, over 2× any other), 60\u00a0% of FLOPs");
+  expect(costs([8e-3, 1e-3, 1e-3], [20, 60, 20])).toBe("a: 8 ms in this run (80\u00a0%, over 2× any other); by FLOPs b (60\u00a0%)");
+  expect(costs([5e-3, 3e-3, 1e-3], [20, 60, 20])).toBe("by FLOPs b (60\u00a0%); by time, one run cannot tell (within 2×): a: 5 ms and b: 3 ms");
+  expect(costs([3e-3, 5e-3, 4e-3], [49, 50, 1])).toBe("by FLOPs b and a (50\u00a0% each); by time, one run cannot tell (within 2×): b: 5 ms, c: 4 ms and 1 more");
   expect(costs([0, 0, 0], [1, 2, 4])).toBe("by FLOPs c (4\u00a0%)");
-  expect(costs([5e-3, 4e-3, 0], [0, 0, 0])).toBe("by time, one run cannot tell: a: 5 ms and b: 4 ms");
+  expect(costs([5e-3, 4e-3, 0], [0, 0, 0])).toBe("by time, one run cannot tell (within 2×): a: 5 ms and b: 4 ms");
+});
+
+it("names all that are largest, and what each block of a row has", () => {
+  const sizes = (saved: number[], parameters: number[], name = "a") => card((trace) => {
+    Object.assign(trace.scopes?.[1] ?? {}, { name, module: name === "a" ? "Linear" : "" });
+    saved.forEach((each, at) => Object.assign(trace.rows?.scopes[at + 1] ?? [], { 1: parameters[at], 4: each }));
+    Object.assign(trace.rows?.scopes[0] ?? [], { 1: 100 });
+  });
+  expect(sizes([2048, 2048, 1024], [25, 50, 25])).toMatchObject({ "saves most": "a and b, each 2 KiB", "is largest": "b Linear: 50 parameters (50\u00a0%)" });
+  expect(sizes([2048, 2047, 2050], [0, 0, 0])["saves most"]).toBe("a, b and c, each 2 KiB");
+  expect(sizes([6144, 1024, 1024], [90, 5, 5], "h.0 … h.2 ×3")).toMatchObject({ "saves most": "h.0 … h.2 ×3: 6 KiB, each 2 KiB", "is largest": "h.0 … h.2 ×3: 90 parameters (90\u00a0%), each 30" });
+  expect(sizes([0, 0, 0], [0, 0, 0])).not.toHaveProperty("saves most");
 });
 
 it("says in which module of a row of them the gradient is largest", () => {
@@ -268,10 +296,19 @@ it("says in which module of a row of them the gradient is largest", () => {
   expect(told.gradient).toMatch(/from the output \(out: 2\) to the input \(in: 2\), largest at .*h\.1: 80$/);
 });
 
+it("says of a map at which box a pass begins, and of the ops of a program at which node", () => {
+  const told = (folded: number[]): string => {
+    card((trace) => void (trace.folded = folded));
+    return document.querySelector(".mg-text")?.textContent ?? "";
+  };
+  expect(told([1, 2, 3])).toMatch(/: the backward pass begins at a, with gradient 1: each box waits for the gradients that come down its arrows$/);
+  expect(told([])).toMatch(/: backward starts at Op\d+Backward0 #\d+ with tensor\(1\.\)/);
+});
+
 it("names the direction in which a gradient changes, and what is largest between the ends", () => {
   const norms = (...all: number[]) => (trace: Trace) => all.forEach((norm, at) => ((trace.rows?.scopes[at + 1] as unknown[])[6] = norm));
-  expect(card(norms(9, 2, 0.5)).gradient).toBe("its norm ‖∇‖ grows 18× from the output (c: 0.5) to the input (a: 9)");
-  expect(card(norms(2, 8, 2.5)).gradient).toBe("its norm ‖∇‖ stays about as large from the output (c: 2.5) to the input (a: 2), largest at b: 8");
+  expect(card(norms(9, 2, 0.5)).gradient).toBe("‖∇‖, the norm at a box’s output, grows 18× from the output (c: 0.5) to the input (a: 9)");
+  expect(card(norms(2, 8, 2.5)).gradient).toBe("‖∇‖, the norm at a box’s output, stays about as large from the output (c: 2.5) to the input (a: 2), largest at b: 8");
   expect(card(norms(3, 0.1, 9)).gradient).toMatch(/shrinks 3× .*, smallest at b: 0\.1$/);
   expect(card(norms(0, 1, 1)).gradient).toMatch(/vanishes from .* \(a: 0\)/);
 });

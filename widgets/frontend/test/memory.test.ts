@@ -69,6 +69,20 @@ describe("the memory pane", () => {
     expect((root.querySelector(".mg-holders") as HTMLElement).hidden).toBe(true);
   });
 
+  it("has its chart over the slider: each step is above its place there, in each lens", () => {
+    const [plot, head, slider] = [".mg-plot", ".mg-playhead", ".mg-slider"].map((name) => root.querySelector(name) as HTMLInputElement) as [HTMLInputElement, HTMLInputElement, HTMLInputElement];
+    const percent = (text: string): number => Number.parseFloat(text);
+    const gaps = (): number[] => ["Home", ...Array<string>(4).fill("ArrowRight"), "End"].map((key) => {
+      root.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      const over = percent(plot.style.marginLeft) + (percent(plot.style.width) * percent(head.style.left)) / 100;
+      return Math.abs(over - (100 * Number(slider.value)) / Number(slider.max));
+    });
+    expect(Math.max(...gaps())).toBeLessThan(1e-6);
+    (root.querySelector('[data-lens="forward"]') as HTMLElement).click();
+    expect(Number(slider.max)).toBeLessThan(trace.events.length - 1);
+    expect(Math.max(...gaps())).toBeLessThan(1e-6);
+  });
+
   it("agrees with the details on what a node has saved, and as what it counts", () => {
     const weights = square();
     weights.storages = [4];

@@ -37,7 +37,7 @@ from minigrad_widgets.widget.base import Widget, refuse_too_many_events
 from minigrad_widgets.widget.page import PLAYER
 
 LENSES = ("backward", "forward", "traversal", "checkpoint", "all", "values")
-PARTS = ("lenses", "source", "details", "queue", "memory", "tools")
+PARTS = ("lenses", "source", "details", "queue", "memory", "tools", "leaves", "outputs", "counts", "norms")
 TOO_LARGE = ("the lens 'values' shows a program of at most 24 operations, none of them in place, whose tensors have at "
              "most 4 rows and 4 columns of known numbers; this recording is none: use lens='backward'")
 
@@ -56,7 +56,9 @@ class Inspector(Widget):
     recorded.
 
     `parts` names what is shown besides the picture and its steps, of "lenses", "source", "details", "queue", "memory"
-    and "tools"; the button "more" shows the rest. None shows everything.
+    and "tools", and in the picture of "leaves" (the names of their nodes), "outputs" (each edge's output_nr), "counts"
+    (how many gradients a node waits for) and "norms" (those of the whole pass, on a map); the button "more" shows the
+    rest. None shows everything.
 
     A graph of up to 30 nodes is drawn whole; with `model=True` modules are folded if there are two layers or 13 nodes.
 
@@ -212,7 +214,9 @@ class Inspector(Widget):
             return load("checkpoints").draw({"": self._data}, self.step, self._title())
         if self.lens == "values" and step is None:
             return load("calculation").draw(self._data, self.step, self._title())
-        return load("graph").draw(*self._drawn_at(step))
+        parts: list[str] | None = self.parts
+        hidden = set() if parts is None else set(PARTS).difference(parts)
+        return load("graph").draw(*self._drawn_at(step), hidden=hidden)
 
     def to_png(self, step: int | None = None) -> bytes:
         """Return the graph as a PNG picture, folded as it is, at a step or the current one; or the checkpoint lens."""

@@ -7,6 +7,7 @@ the highlighted node.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from itertools import pairwise
 from textwrap import wrap
@@ -29,6 +30,7 @@ LARGEST = (1100.0, 900.0)
 VERSION = "#8a5a00"
 BROKEN = "#b3001b"  # NaN or infinite
 PLACES = 9  # in the ready queue
+UNTIL_IT_RUNS = ("waiting", "ready")
 TANGENT, TANGENT_INK = "#e58a4a", "#b04c00"  # what goes forward
 BADGES = 56.0  # room for what is pending at the rightmost node
 LETTER = 7.0  # the width of a letter of a gradient
@@ -59,14 +61,14 @@ STYLES = {
 RAISED = Style(BROKEN, "#ffffff", INK, "✕", True, "", dash=(4.0, 2.0))  # a module raised here
 
 
-def draw(data: Data, frame: Data, title: str = "") -> Sketch:
-    """Draw a frame of a graph under a title."""
+def draw(data: Data, frame: Data, title: str = "", hidden: Set[str] = frozenset()) -> Sketch:
+    """Draw a frame of a graph under a title; without the parts of an inspector that are hidden."""
     left, top, width, height = _window(data, frame)
     room = max(30, int((width - 28) / 7.6))  # a margin of 14 on both sides, 7.6 pixels a letter
     lines = [line for part in title.split("\n") for line in wrap(part, room)]
     head = 16 + 17 * len(lines) if lines else 0
     sketch = Sketch(left, top - head, width, height + head)
-    _Drawing(sketch, data, frame, (left, top, left + width, top + height)).draw()
+    _Drawing(sketch, data, frame, (left, top, left + width, top + height), hidden).draw()
     if head:  # over what the graph has there
         sketch.box(left + width / 2, top - head / 2, width, head, 0, Look(None, "#ffffff"), 7)
     for at, line in enumerate(lines):
@@ -97,8 +99,9 @@ def _window(data: Data, frame: Data) -> tuple[float, float, float, float]:
 class _Drawing:
     """Draws one frame, in the pixels of the layout."""
 
-    def __init__(self, sketch: Sketch, data: Data, frame: Data, window: tuple[float, float, float, float]) -> None:
-        self.sketch, self.data, self.frame, self.words = sketch, data, frame, Names(data)
+    def __init__(self, sketch: Sketch, data: Data, frame: Data, window: tuple[float, float, float, float],
+                 hidden: Set[str] = frozenset()) -> None:
+        self.sketch, self.data, self.frame, self.words, self.hidden = sketch, data, frame, Names(data), hidden
         self.window = window
         nodes = {int(node): spot for node, spot in data["layout"]["nodes"].items()}
         known = {node for node in nodes if node in frame["status"]}
@@ -145,7 +148,7 @@ class _Drawing:
             color = BROKEN if lost else FLOW if flowed else TANGENT if moved else LINE
             self.curve(wire.points, color, 2.0 if flowed or moved else 1.0)
             bx, by = wire.points[-1]
-            if wire.output_nr is not None:
+            if wire.output_nr is not None and "outputs" not in self.hidden:
                 self.label(bx + 6, by - 8, str(wire.output_nr), INK if wire.output_nr else SOFT, 7)
             if flowed or moved:
                 x, y, left = self.spots[wire.key]
@@ -212,12 +215,14 @@ class _Drawing:
         soft = ink if style.face == style.edge else SOFT
         face = soft if style.face == style.edge else style.edge
         self.glyph(left + 17, y, RAISED if within else style, BROKEN if within else face)
-        self.sketch.text(left + 32, y - 8, title, ink, 8.5, bold=True)
-        self.sketch.text(left + 32, y + 10, caption, BROKEN if raised else soft, 7.5)
+        alone = leaf and "leaves" in self.hidden
+        self.sketch.text(left + 32, y if alone else y - 8, caption if alone else title, ink, 8.5, bold=True)
+        self.sketch.text(left + 32, y + 10, "" if alone else caption, BROKEN if raised else soft, 7.5)
         needs = self.frame["needs"].get(node)
         place = self.frame["ready"].index(node) + 1 if node in self.frame["ready"] else 0
         word = f"{style.word}: {needs}" if needs is not None and status == "waiting" else style.word
         word = f"ready: {place}" if 0 < place <= PLACES else word
+        word = "" if "counts" in self.hidden and status in UNTIL_IT_RUNS else word
         both = " · ".join(filter(None, [word, lost]))
         said = both if fits(both, caption, width) else lost or word
         self.sketch.text(x + width / 2 - 12, y + 10, said, BROKEN if lost and style.face != style.edge else soft, 7.5,
@@ -262,7 +267,7 @@ class _Drawing:
         for at in range(min(4, held_by(self.data, node)) if state else 0):
             look = Look(color, color if state == "held" else None)
             self.sketch.box(right - 16.5 - at * 11, top + 11.5, 7, 7, 0, look, 4)
-        pending = self.frame["pending"].get(node)
+        pending = None if "counts" in self.hidden else self.frame["pending"].get(node)
         moved = self.arrivals.get(node)
         if moved is not None and not pending:
             told = self.sketch.text(right + 46, top, f"↑ {brief(self.words.value(moved))}", TANGENT_INK, 7.5, bold=True,

@@ -4,6 +4,7 @@ import { brief, broken, nodeName, valueOf, sizeOf } from "../trace/format";
 import { arrange } from "../layout/arrange";
 import { Annotations, frameParts, paintBadge, Lights, coveredBy, fits, heldBy, legend, savedMarks, stub, zoomButtons, TrayParts, type Annotation } from "./parts";
 import { Finder, foldedAt, Levels, middleOf } from "./controls";
+import { markKey } from "./key";
 import { fitting, inColumns, tightened, tightness, type Columns } from "../layout/columns";
 import { BOLD, briefly, draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Outlook, type Point, type Wire } from "../layout/geometry";
 import { gradientWidths, labelSpots, regionOf, type Spot } from "../layout/labels";
@@ -47,12 +48,12 @@ export interface GraphEvents {
 }
 
 const GLYPH_AT = 17;
-/** What is at both sides of the text in a box; the letters of a title, and of the lines below it. */
-const [BESIDE, WIDE, NARROW] = [40, 8.2, 5.9];
+/** What is at both sides of the text in a box; the letters of a title, and of the lines below it, of which a short one is mostly digits. */
+const [BESIDE, WIDE, NARROW, DIGIT] = [40, 8.2, 5.9, 6.5];
 /** How far the sheet behind a folded box stands out. */
 const BEHIND = 5;
 /** The largest letters for which there is room below a title, and those with which ‖∇‖ fits into the narrowest box. */
-const [LARGEST, MIDDLE] = [17, 14];
+const [LARGEST, MIDDLE] = [19, 14];
 /** The letters of a title on a map that is drawn small have this size, or that at which they are legible. */
 const SMALLEST = 15;
 /** How far pending gradients extend beyond their box: the gap to the next one is a little wider. */
@@ -87,6 +88,8 @@ export class GraphPane {
   #measure: Measure | null = null;
   /** Whether the numbers are those of the recording: what the boxes did is not known of others. */
   #recorded = true;
+  /** Whether boxes say the norms of the whole pass. */
+  #norms = true;
   readonly #rows: Rows;
   readonly #nodes = new Map<BoxId, NodeParts>();
   readonly #edges = new Map<string, EdgeParts>();
@@ -130,12 +133,13 @@ export class GraphPane {
     this.viewport.fit();
     this.frame.addEventListener("click", (event) => this.#clicked(event));
     const finder = new Finder(trace, (node) => this.events.find(node));
-    const stage = html("div", { class: "mg-stage" }, this.frame, this.#map.element, this.tools);
+    const [key, marks] = markKey(trace);
+    const stage = html("div", { class: "mg-stage" }, this.frame, this.#map.element, this.tools, marks);
     this.element = html("section", { class: "mg-graph", "aria-label": "graph" }, stage, this.strip);
     this.tools.append(finder.element);
     this.viewport.coveredBy = () => coveredBy(this.tools);
     this.tools.addEventListener("toggle", () => this.viewport.makeRoom(), true);
-    this.strip.append(zoomButtons(this.levels.element, this.viewport, () => this.#middle()));
+    this.strip.append(zoomButtons(this.levels.element, this.viewport, () => this.#middle(), key));
   }
 
   /** Python's positions for the whole graph, and for what is folded at first; everything else is laid out here. */
@@ -183,10 +187,10 @@ export class GraphPane {
 
   #tell({ row, lines, group, word }: NodeParts, room: number): void {
     if (!row) return;
-    const letter = (NARROW / 11) * this.#letters;
+    const letter = ((this.#brief ? DIGIT : NARROW) / 11) * this.#letters;
     const told = (word.textContent ?? "").length;
     const free = (room - (told === 0 ? 0 : WIDE * (told + 3))) / letter;
-    const shown = this.#recorded ? row : { ...row, gradient: null };
+    const shown = this.#recorded && this.#norms ? row : { ...row, gradient: null };
     const texts = inLines(shown, this.#brief ? [this.#letters > LARGEST ? 0 : room / letter] : [room / letter, free], this.#measure, this.#letters > MIDDLE);
     lines.slice(0, 2).forEach((line, at) => write(line, texts[at] ?? ""));
     mark(group, "data-said", String(texts.filter((text) => text !== "").length));
@@ -468,6 +472,12 @@ export class GraphPane {
   /** Colours boxes by the sizes of their gradients; null removes the colours. */
   sizes(found: ReadonlyMap<BoxId, string> | null): void {
     for (const [id, { group }] of this.#nodes) mark(group, "data-size", found?.get(id) || null);
+  }
+
+  norms(shown: boolean): void {
+    if (shown === this.#norms) return;
+    this.#norms = shown;
+    for (const id of this.#nodes.keys()) this.#entitle(id);
   }
 
   /** Forgets which gradients are drawn: their numbers may have changed. */

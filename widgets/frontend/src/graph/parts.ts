@@ -34,6 +34,9 @@ export function fits(word: string, box: Box | undefined): boolean {
   return box === undefined || 5.6 * box.caption.length + 6.1 * word.length + 4 <= box.width - 44;
 }
 
+/** Of a mark that a lesson explains before it shows it, the part of the inspector that it is. */
+const PART_OF: Readonly<Record<string, string>> = { "0 output_nr": "outputs", "Σ arrived, waits": "counts" };
+
 /** What the marks mean that occur in this drawing. */
 export function legend(trace: Trace): HTMLElement {
   const { nodes, events, links = [] } = trace;
@@ -47,11 +50,11 @@ export function legend(trace: Trace): HTMLElement {
     has("version") ? ["v1 version"] : [],
     links.some(({ kind }) => kind === "view") ? ["┈ view"] : [],
   ];
-  return html("div", { class: "mg-legend", "aria-hidden": true }, ...marks.flat().map((text) => html("span", {}, text)));
+  return html("div", { class: "mg-legend", "aria-hidden": true }, ...marks.flat().map((text) => html("span", { "data-part": PART_OF[text] ?? "" }, text)));
 }
 
 /** The part that zooms, next to the folding controls. `middle`: the student's position. */
-export function zoomButtons(levels: HTMLElement, viewport: Viewport, middle: () => Point): HTMLElement {
+export function zoomButtons(levels: HTMLElement, viewport: Viewport, middle: () => Point, key: HTMLElement): HTMLElement {
   const make = (text: string, title: string, act: () => void): HTMLElement => {
     const button = html("button", { type: "button", class: "mg-small", title, "aria-label": title }, text);
     button.addEventListener("click", act);
@@ -64,6 +67,7 @@ export function zoomButtons(levels: HTMLElement, viewport: Viewport, middle: () 
     make("+", "zoom in", () => viewport.zoomOrFold(1.3, performance.now())),
     make("−", "zoom out", () => viewport.zoomOrFold(1 / 1.3, performance.now())),
     make("⤢", "show the whole graph", () => viewport.overview(middle())),
+    key,
   );
 }
 

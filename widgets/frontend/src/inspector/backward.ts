@@ -3,6 +3,7 @@ import type { Moment, Changed, Lens } from "./lens";
 import { describe } from "../trace/describe";
 import { brief, broken, piled, valueOf } from "../trace/format";
 import { lensSteps, type Replay } from "../trace/frame";
+import { boxTitle, chain } from "../trace/groups";
 import { STYLES, type NodeLook, type Scene, type State, type Tray } from "../graph/look";
 import { Trays } from "./trays";
 import { push } from "../trace/lists";
@@ -127,7 +128,14 @@ export class BackwardLens implements Lens {
     if (this.#told) return `step ${this.position + 1} of ${this.#told.length}: ${this.#told[this.position]?.[1] ?? ""}`;
     if (!event && this.trace.events.length === 0) return nothing(this.trace);
     if (!event) return this.name === "forward" ? "no op was recorded: there is no forward pass to step through" : "nothing yet";
-    return `step ${this.#at.join(" of ")}${this.#operation}: ${describe(this.trace, event)}`;
+    return `step ${this.#at.join(" of ")}${this.#operation}: ${this.#begins(event) ?? describe(this.trace, event)}`;
+  }
+
+  /** On a map, whose boxes the reader sees before any node: at which of them a pass begins. */
+  #begins(event: TraceEvent): string | undefined {
+    const [root, , value] = (event.kind === "backward_start" && event.roots[0]) || [];
+    const box = chain(this.trace, this.trace.nodes[root ?? -1]?.scope).reverse().find((scope) => this.trace.folded?.includes(scope));
+    return box === undefined ? undefined : `the backward pass begins at ${boxTitle(this.trace, box)}, with gradient ${brief(valueOf(this.trace, value)).replace(/\.$/, "")}: each box waits for the gradients that come down its arrows`;
   }
 
   /** The tensors of an event that names no node. */

@@ -3,11 +3,16 @@ import { html, mark, write } from "../page/dom";
 import type { Link } from "../page/link";
 import { NAMES } from "../page/transport";
 
+const PARTS = ["lenses", "source", "details", "queue", "memory", "tools", "leaves", "outputs", "counts", "norms"];
+
 interface Actions {
   back(): void;
   forward(): void;
   turn(): void;
+  /** More is shown, or less. */
+  grown(): void;
 }
+
 
 function button(name: string, className: string, act: () => void): HTMLButtonElement {
   const made = html("button", { type: "button", class: className }, name);
@@ -21,30 +26,47 @@ export class Growing {
   readonly #onward: HTMLButtonElement;
   readonly #turn: HTMLButtonElement;
   readonly #more = button("more", "mg-more", () => this.#toggle());
-  readonly #parts: string | null;
+  readonly #parts: readonly string[] | null;
   #began: boolean;
 
   constructor(
     private readonly root: HTMLElement,
     link: Link,
     result: HTMLElement | null,
-    actions: Actions,
+    private readonly actions: Actions,
   ) {
-    this.#parts = link.parts?.join(" ") ?? null;
+    this.#parts = link.parts;
     this.#began = result !== null && this.#parts !== null;
     [this.#back, this.#onward] = [button(NAMES.back, "mg-back-step", actions.back), button(NAMES.next, "mg-onward", actions.forward)];
     this.#turn = button("", "mg-into-graph", actions.turn);
     this.element.append(this.#back, this.#onward, ...(result ? [result] : []), this.#turn, this.#more);
     this.#more.hidden = this.#parts === null;
-    mark(root, "data-parts", this.#parts);
+    this.#mark(this.#parts);
     mark(this.#more, "aria-expanded", "false");
   }
 
   #toggle(): void {
     const less = this.root.hasAttribute("data-parts");
-    mark(this.root, "data-parts", less ? null : this.#parts);
+    this.#mark(less ? null : this.#parts);
     mark(this.#more, "aria-expanded", String(less));
     write(this.#more, less ? "less" : "more");
+    this.actions.grown();
+  }
+
+  /** For the style: the parts that are out, and those that are not. */
+  #mark(parts: readonly string[] | null): void {
+    mark(this.root, "data-parts", parts?.join(" ") ?? null);
+    mark(this.root, "data-without", parts && PARTS.filter((part) => !parts.includes(part)).join(" "));
+  }
+
+  /** Whether a part is out. */
+  has(part: string): boolean {
+    return !this.root.matches(`[data-without~="${part}"]`);
+  }
+
+  /** A sentence in which a leaf has its name alone, until a lesson has told of its AccumulateGrad. */
+  plain(text: string): string {
+    return this.has("leaves") ? text : text.replace(/AccumulateGrad\((.+?)\)/g, "the leaf $1");
   }
 
   show(lens: string, position: number, last: number): void {
@@ -52,7 +74,7 @@ export class Growing {
     this.#began ||= values;
     this.#turn.hidden = !this.#began;
     this.element.hidden = !this.#began && this.#parts === null;
-    write(this.#turn, values ? "show the operations as a graph" : "show the numbers again");
+    write(this.#turn, values ? "show the operations as a graph" : "show the numbers");
     mark(this.#back, "aria-disabled", String(position <= 0));
     mark(this.#onward, "aria-disabled", String(position >= last));
   }

@@ -22,7 +22,9 @@ import { SlideView, WholeWindow } from "../page/slide";
 import { Transport } from "../page/transport";
 import { Growing } from "./growing";
 import { play, ValuesPane } from "./values";
-import type { Maybe, Trace } from "../trace/types";
+import type { NodeRecord } from "../trace/events";
+import { chain } from "../trace/groups";
+import type { Maybe, Trace, TraceEvent } from "../trace/types";
 
 const TITLES = { values: "values", forward: "forward", backward: "backward", traversal: "call by hand", checkpoint: "checkpoint", all: "every step" };
 const LABEL = "minigrad inspector; left and right arrow step, space plays, f fills the window, s shows it to a class, digits fold the graph";
@@ -107,7 +109,9 @@ export class Inspector {
     this.#ask = new Ask(trace, link.questions, (answers, score) => this.#answered(answers, score));
     this.#ask.load(link.answers);
     this.#transport = new Transport({ go: (position) => this.#go(position), positionOf: (step) => (this.#lens instanceof BackwardLens ? this.#lens.positionOf(step) : step) });
-    this.#growing = new Growing(this.element, link, this.#values?.result ?? null, { ...this.#transport.keys, turn: () => void this.#turn() });
+    this.#growing = new Growing(this.element, link, this.#values?.result ?? null, { ...this.#transport.keys, turn: () => void this.#turn(), grown: () => this.#grown() });
+    if (!this.#growing.has("norms")) colour.choose(null);
+    this.#graph.norms(this.#growing.has("norms"));
     this.#ribbon = new Ribbon(trace);
     this.#transport.track.prepend(this.#ribbon.element);
     this.element.toggleAttribute("data-map", (trace.folded?.length ?? 0) > 0);
@@ -116,6 +120,12 @@ export class Inspector {
     this.#open();
     this.#graph.open(this.#focus ?? trace.failed?.node ?? null);
     this.#reveal();
+  }
+
+  /** More is shown of it, or less. */
+  #grown(): void {
+    this.#graph.norms(this.#growing.has("norms"));
+    this.#show({ nodes: [], edges: [] });
   }
 
   /** Another number is followed, or none: it reaches these nodes. */
@@ -317,14 +327,15 @@ export class Inspector {
     else this.#ask.element.hidden = this.link.questions.length === 0;
     this.#queue.show(byHand ? "complete" : "ready queue", lens.ready);
     this.#showSource(shown);
-    write(this.#text, lens.text);
-    mark(this.#text, "title", lens.text);
+    const told = this.#growing.plain(lens.text);
+    write(this.#text, told);
+    mark(this.#text, "title", told);
     const timed = lens instanceof BackwardLens && (lens.name === "forward" || lens.name === "all");
     this.#ribbon.show(timed ? lens.steps : null, lens.step);
     if (lens.name === "values") this.#values?.show(lens.step, lens.lit);
     this.#growing.show(lens.name, lens.position, lens.last);
     this.#showPosition();
-    this.#memory.show(byHand ? null : lens.step, lens.name === "checkpoint");
+    this.#memory.show(byHand ? null : lens.step, lens.name === "checkpoint", lens instanceof BackwardLens ? (lens.steps.at(-1) ?? 0) : 0);
     for (const tab of this.#tabs) mark(tab, "aria-pressed", String(tab.dataset["lens"] === lens.name));
     this.#mark();
     this.#reveal();
@@ -349,8 +360,17 @@ export class Inspector {
     if (lens instanceof TraversalLens) return this.#source.write("the same calls in Python", lens.python);
     const event = this.#trace.events[lens.step];
     const node = shown === null ? undefined : this.#trace.nodes[shown];
-    const picked = this.#selected !== null && node?.line != null;
-    this.#source.show((picked ? node.file : event?.file) ?? null, (picked ? node.line : event?.line) ?? null);
+    const at = this.#selected !== null && node?.line != null ? node : (this.#modelLine(event) ?? event);
+    this.#source.show(at?.file ?? null, at?.line ?? null);
+  }
+
+  /** Where a pass of a map begins: the line with which the model ends, which says more of it than that of its caller. */
+  #modelLine(event: TraceEvent | undefined): NodeRecord | undefined {
+    const { nodes, scopes, folded } = this.#trace;
+    if (event?.kind !== "backward_start" || !folded?.length) return undefined;
+    const elsewhere = ({ file, line, scope }: NodeRecord): boolean => line != null && (file !== event.file || line !== event.line) && scope !== undefined;
+    const ofModel = (node: NodeRecord): boolean => elsewhere(node) && chain(this.#trace, node.scope).every((scope) => scopes?.[scope]?.name !== "loss");
+    return [...nodes].reverse().find(ofModel);
   }
 
   /** What tests read, so that they need no pixels. */

@@ -1,13 +1,16 @@
 /** One choice of what the boxes are coloured by, and a legend. */
 import { html } from "../page/dom";
 import { SIZES, sizeClass } from "../trace/format";
-import { COLOURS, gradientSize, measureText, Rows, sizeIn, type Measure, type Row } from "../trace/rows";
+import { COLOURS, gradientSize, isTime, measureText, Rows, sizeIn, VARIES, type Measure, type Row } from "../trace/rows";
 import type { GraphPane } from "../graph/graph";
 import type { Trace } from "../trace/types";
 
 /** What gradients are coloured by, and the length of their bars: a large tensor has a large norm even of small entries. */
 export const PER_ENTRY = "gradient per entry";
 const NO_TIMES = "time: not recorded, record(times=True) takes it";
+
+/** How much of its colour a box has. Times have few shades: those of one run that are near each other have the same. */
+const shaded = (measure: Measure, share: number): number => (isTime(measure) && share > 0 ? VARIES ** Math.ceil(Math.log2(share) / Math.log2(VARIES)) : share);
 
 /** The choice of a measure: boxes are shaded by it, for gradients edges too; a legend says what the colours mean. */
 export class Colour {
@@ -55,7 +58,7 @@ export class Colour {
     const most = measure === null || byGradient ? 0 : Math.max(0, ...all.map(([, row]) => sizeIn(row, measure) ?? 0));
     graph.element.classList.toggle("mg-heat", byGradient);
     graph.sizes(byGradient ? new Map(all.map(([box, row]) => [box, sizeClass(gradientSize(row))])) : null);
-    graph.shade(measure === null || byGradient ? null : new Map(all.map(([box, row]) => [box, most > 0 ? (sizeIn(row, measure) ?? 0) / most : 0])), measure);
+    graph.shade(measure === null || byGradient ? null : new Map(all.map(([box, row]) => [box, most > 0 ? shaded(measure, (sizeIn(row, measure) ?? 0) / most) : 0])), measure);
     this.#explain(most);
   }
 
@@ -70,6 +73,8 @@ export class Colour {
       return this.legend.replaceChildren(html("span", {}, `${PER_ENTRY} (norm / √entries):`), ...sizes);
     }
     const largest: Row = { output: null, parameters: most, forward: most, backward: measure === "time" ? null : most, saved: most, flops: most, gradient: null };
-    this.legend.replaceChildren(COLOURS.find(([name]) => name === measure)?.[2] ?? "", " 0", html("i", { class: "mg-scale", "aria-hidden": true }), measureText(largest, measure) || "0");
+    const scale = html("i", { class: "mg-scale", "data-steps": isTime(measure), "aria-hidden": true });
+    const name = html("span", {}, COLOURS.find(([name]) => name === measure)?.[2] ?? "", isTime(measure) ? `, each shade ${VARIES}×` : "");
+    this.legend.replaceChildren(name, html("span", { class: "mg-together" }, "0 ", scale, ` ${measureText(largest, measure) || "0"}`));
   }
 }

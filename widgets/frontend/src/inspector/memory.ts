@@ -28,7 +28,7 @@ export class Memory {
   readonly #makers: Makers;
   /** By kind, and by storage for its holders: how many are shown, where somebody asked for more. */
   readonly #asked = new Map<string | number, number>();
-  #latest: [step: number, tall: boolean] | null = null;
+  #latest: [step: number, tall: boolean, last: number] | null = null;
 
   constructor(
     private readonly trace: Trace,
@@ -51,12 +51,13 @@ export class Memory {
     this.element = html("section", { class: "mg-memory", "aria-label": "bytes held over time" }, ...parts);
   }
 
-  /** Moves the playhead; `null` hides the pane, if time does not follow the events. */
-  show(step: number | null, tall: boolean): void {
+  /** Moves the playhead; `null` hides the pane, if time does not follow the events. The slider below it ends at `last`. */
+  show(step: number | null, tall: boolean, last: number): void {
     const now = step === null ? undefined : this.#chart.all[step];
     this.element.hidden = !now || this.#empty;
     if (step === null || !now) return;
-    this.#latest = [step, tall];
+    this.#latest = [step, tall, last];
+    this.#chart.along(last);
     this.#chart.show(step);
     mark(this.element, "data-tall", String(tall || !this.#list.hidden));
     this.#counts.forEach((count, kind) => write(count, amount(now[kind] ?? 0)));

@@ -1,7 +1,7 @@
 /** The numbers of the leaves, to be typed or dragged: everything that follows from them is recomputed in the browser. */
 import { html, mark, write } from "../page/dom";
 import type { Live } from "../live/live";
-import { inline, number, place, shape, tensorName } from "../trace/format";
+import { inline, place, shape, tensorName } from "../trace/format";
 import type { Trace, Maybe } from "../trace/types";
 import { reached, type Reached } from "../live/follow";
 import type { Moment } from "./lens";
@@ -13,15 +13,7 @@ const LEAVES = 40;
 const SENTENCES = 3;
 
 /** The index of an entry in row-major order, as Python writes it. */
-function entryPlace(sizes: readonly number[], at: number): string {
-  const index: number[] = [];
-  let rest = at;
-  for (const size of [...sizes].reverse()) {
-    index.unshift(rest % size);
-    rest = Math.floor(rest / size);
-  }
-  return index.length === 0 ? "" : `[${index.join(", ")}]`;
-}
+const entryPlace = (sizes: readonly number[], at: number): string => (sizes.length === 0 ? "" : `[${indexOf(sizes, at).join(", ")}]`);
 
 /** The name of a tensor; without one, the op and the line that created it. */
 function nameOrLine(trace: Trace, tensor: number): string {
@@ -181,7 +173,7 @@ export class Numbers {
     this.bar.hidden = !this.live.changed;
     const told = [...this.#changes.keys()].flatMap((leaf) => this.#told(leaf));
     const more = told.length > SENTENCES ? ` and ${told.length - SENTENCES} more` : "";
-    write(this.#said, this.live.changed ? `live: ${told.slice(0, SENTENCES).join("; ")}${more}`.replace(/\.?$/, ".") : "");
+    write(this.#said, this.live.changed ? `Changed: ${told.slice(0, SENTENCES).join("; ")}${more}.` : "");
     const kept = this.live.kept.slice(0, 2).map(({ what, why }) => `${what} keeps its recorded numbers: ${why}.`);
     const names = this.live.read.map((tensor) => nameOrLine(this.live.trace, tensor));
     const read = names.length > 0 ? [`The program has read ${names.slice(0, 2).join(" and ")}, by “if”, item() or numpy(): what it did then stays as recorded.`] : [];
@@ -196,7 +188,7 @@ export class Numbers {
     const now = this.#changes.get(leaf) ?? before;
     const others = now.flatMap((each, at) => (Object.is(each, before[at]) ? [] : [at]));
     if (others.length > 2) return [`${name} = ${inline(trace.values[record?.value ?? -1], 40)}`];
-    return others.map((at) => `${name}${entryPlace(record?.shape ?? [], at)} = ${number(now[at] as number)}, recorded ${number(before[at] as number)}`);
+    return others.map((at) => `${name}${entryPlace(record?.shape ?? [], at)} = ${written(now[at] as number)} (it was ${written(before[at] as number)})`);
   }
 }
 
@@ -274,7 +266,7 @@ export class Follow {
   readonly entry = (tensor: number): Followed | undefined => {
     const found = this.element.open ? this.#found.get(tensor) : undefined;
     const sizes = this.#trace.tensors[tensor]?.shape ?? [];
-    return found && { at: found.at, count: found.count, place: sizes.length > 0 ? `[${indexOf(sizes, found.at).join(", ")}]` : "" };
+    return found && { at: found.at, count: found.count, place: entryPlace(sizes, found.at) };
   };
 
   /** The numbers of the tensors may have changed, or another number is followed. */

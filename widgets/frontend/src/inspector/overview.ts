@@ -2,7 +2,7 @@
 import { html } from "../page/dom";
 import { number, shape } from "../trace/format";
 import { boxOf, isTransform, boxTitle, chain } from "../trace/groups";
-import { measureText, Rows, several, sizeIn, type Measure, type Row } from "../trace/rows";
+import { measureText, Rows, several, sizeIn, VARIES, type Row } from "../trace/rows";
 import type { Maybe, Trace } from "../trace/types";
 
 type Line = [string, ...(Node | string)[]];
@@ -59,21 +59,30 @@ export function overview(trace: Trace, pick: (node: Maybe) => void): HTMLElement
     button.addEventListener("click", () => pick(node));
     return html("span", {}, button, kind === "" ? "" : ` ${kind}`);
   };
-  const most = (measure: Measure): Part => all.reduce((best, each) => ((sizeIn(each.row, measure) ?? 0) > (sizeIn(best.row, measure) ?? 0) ? each : best));
   const counted = measureText(whole, "parameters");
   const lines: Line[] = [["is", `${scope?.module ?? ""}, ${counted ? `${several(counted, "parameter")}, ` : ""}${several(String(trace.nodes.length), "node")}`]];
   const total = trace.nodes.reduce((sum, { seconds }) => sum + (seconds?.[0] ?? 0) + (seconds?.[1] ?? 0), 0);
   lines.push(...gradients(trace, parts(trace, true), link), ...costs(all, total, whole.flops, link), ...warmUp(trace, all, total, link));
-  const [memory, large] = [most("saved"), most("parameters")];
-  if (memory.row.saved > 0) lines.push(["saves most", together(link(memory), ":"), ` ${measureText(memory.row, "saved", 2)}`]);
-  if (large.row.parameters > 0) lines.push(["is largest", together(link(large), ":"), ` ${several(measureText(large.row, "parameters", 2), "parameter")} (${percent(large.row.parameters, whole.parameters)})`]);
+  lines.push(...largest("saved", all, whole, link), ...largest("parameters", all, whole, link));
   lines.push(...shared(trace, all, link));
   const card = html("dl", { class: "mg-overview" }, ...lines.flatMap(([name, ...told]) => [html("dt", {}, name), html("dd", {}, ...told)]));
   return [html("h3", { class: "mg-name" }, "the model"), card];
 }
 
-/** One run's time varies that much, and FLOPs of parts that are alike a little; so many of the parts are then named. */
-const [NOISE, NAMED] = [{ time: 2, flops: 1.05 }, { time: 2, flops: 3 }];
+/** What is largest by a measure: all that show the same number, and of a row of blocks what each of them has. */
+function largest(measure: "saved" | "parameters", all: readonly Part[], whole: Row, link: (part: Part) => HTMLElement): Line[] {
+  const text = ({ row }: Part, of = 1): string => measureText({ ...row, [measure]: row[measure] / of }, measure, 2);
+  const best = all.reduce((most, each) => (each.row[measure] > most.row[measure] ? each : most));
+  if (best.row[measure] === 0) return [];
+  const [tied, alike] = [all.filter((each) => text(each) === text(best)), Number(/ ×(\d+)$/.exec(best.name)?.[1] ?? 1)];
+  const size = measure === "saved" ? text(best) : `${several(text(best), "parameter")} (${percent(best.row.parameters, whole.parameters)})`;
+  const [line, each] = [measure === "saved" ? "saves most" : "is largest", alike > 1 ? `, each ${text(best, alike)}` : ""];
+  if (tied.length > 1) return [[line, ...names(tied, NAMED.flops, link), `, each ${size}`]];
+  return [[line, together(link(best), ":"), ` ${size}${each}`]];
+}
+
+/** FLOPs of parts that are alike vary a little, too; so many of the parts are then named. */
+const [NOISE, NAMED] = [{ time: VARIES, flops: 1.05 }, { time: 2, flops: 3 }];
 
 /** What costs most: by one run's time only if no other part comes near it, and by FLOPs, which are the same in every run. */
 function costs(all: readonly Part[], total: number, flops: number, link: (part: Part) => HTMLElement): Line[] {
@@ -82,21 +91,23 @@ function costs(all: readonly Part[], total: number, flops: number, link: (part: 
     const most = Math.max(...all.map(size));
     return all.filter((each) => size(each) > 0 && size(each) * NOISE[measure] > most).sort((a, b) => size(b) - size(a));
   };
-  const names = (found: readonly Part[], most: number, tell: (part: Part) => string): (Node | string)[] =>
-    listed([...found.slice(0, most).map((each) => together(link(named(each)), tell(each))), ...(found.length > most ? [`${found.length - most} more`] : [])]);
   const time = ({ row }: Part): string => `: ${measureText(row, "time", 2)}`;
   const [timed, counted] = [leaders("time"), leaders("flops")];
   const [first, work] = [timed[0], counted[0]];
   const share = work ? percent(work.row.flops, flops) : "";
-  const byWork = work ? ["by FLOPs ", ...names(counted, NAMED.flops, () => ""), ` (${share}${counted.length > 1 ? " each" : ""})`] : [];
+  const byWork = work ? ["by FLOPs ", ...names(counted, NAMED.flops, link), ` (${share}${counted.length > 1 ? " each" : ""})`] : [];
   if (!first) return work ? [["costs most", ...byWork]] : [];
-  if (timed.length > 1) return [["costs most", ...byWork, work ? "; " : "", "by time, one run cannot tell: ", ...names(timed, NAMED.time, time)]];
+  if (timed.length > 1) return [["costs most", ...byWork, work ? "; " : "", `by time, one run cannot tell (within ${VARIES}×): `, ...names(timed, NAMED.time, link, time)]];
   const besides = work && work === first && counted.length === 1 ? [`, ${share} of FLOPs`] : work ? ["; ", ...byWork] : [];
-  return [["costs most", together(link(named(first)), time(first)), ` in this run (${percent(spent(first.row), total)})`, ...besides]];
+  return [["costs most", together(link(named(first)), time(first)), ` in this run (${percent(spent(first.row), total)}${all.length > 1 ? `, over ${VARIES}× any other` : ""})`, ...besides]];
 }
 
 /** What stays on one line if that has room. */
 const together = (...told: (Node | string)[]): HTMLElement => html("span", { class: "mg-together" }, ...told);
+
+/** Some parts by name, and how many more there are. */
+const names = (found: readonly Part[], most: number, link: (part: Part) => HTMLElement, tell: (part: Part) => string = () => ""): (Node | string)[] =>
+  listed([...found.slice(0, most).map((each) => together(link(named(each)), tell(each))), ...(found.length > most ? [`${found.length - most} more`] : [])]);
 
 /** A part without its class, which takes a line in a narrow pane, unless its name is a number. */
 const named = (part: Part): Part => (/^\d+$/.test(part.name) ? part : { ...part, kind: "" });
@@ -168,5 +179,5 @@ function gradients(trace: Trace, all: readonly Part[], link: (part: Part) => HTM
   const low = least && LITTLE * least.norm < Math.min(...ends) ? [["smallest", least] as const] : [];
   const far = [...low, ...(greatest && greatest.norm > LITTLE * Math.max(...ends) ? [["largest", greatest] as const] : [])];
   const told = far.flatMap(([word, each], nr) => [` ${word} at `, at(each, "", nr < far.length - 1 ? "," : "")]);
-  return [["gradient", "its norm ‖∇‖ ", ...way, " from the output ", at(output, "(", ")"), " to the input ", at(input, "(", far.length > 0 ? ")," : ")"), ...told]];
+  return [["gradient", "‖∇‖, the norm at a box’s output, ", ...way, " from the output ", at(output, "(", ")"), " to the input ", at(input, "(", far.length > 0 ? ")," : ")"), ...told]];
 }

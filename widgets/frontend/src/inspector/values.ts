@@ -236,7 +236,7 @@ function moves(trace: Trace, calculation: Calculation, from: Map<string, DOMRect
     const user = calculation.signs.find(({ inputs }) => inputs.includes(at))?.node ?? null;
     const above = user === null ? own : nodes.get(user);
     const edge = own && above && new DOMRect((own.x + own.width / 2 + above.x + above.width / 2) / 2, (own.top + above.bottom) / 2, 1, 1);
-    add(leaf ? "leaf" : "box", `box ${box.tensor}`, leaf ? own : edge, box.name, leaf ? "AccumulateGrad" : "");
+    add(leaf ? "leaf" : "box", `box ${box.tensor}`, leaf ? own : edge, box.name, leaf ? box.name : "");
   });
   return found;
 }

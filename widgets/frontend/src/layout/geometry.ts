@@ -313,10 +313,10 @@ export function both(a: Region, b: Region): Region {
   return { left: Math.min(a.left, b.left), top: Math.min(a.top, b.top), right: Math.max(a.right, b.right), bottom: Math.max(a.bottom, b.bottom) };
 }
 
-/** The centre of the highest box. */
+/** The centre of the highest box: of several columns that of the first, with which a map begins. */
 export function top(boxes: Drawing["boxes"]): Point {
   let best: Box | null = null;
-  for (const box of boxes.values()) if (!best || box.y < best.y) best = box;
+  for (const box of boxes.values()) if (!best || box.y < best.y - 1 || (box.y < best.y + 1 && box.x < best.x)) best = box;
   return best ? [best.x, best.y] : [0, 0];
 }
 

@@ -26,6 +26,7 @@ export class Card {
   readonly #name = unique("mg-question-card");
   #number = 0;
   #typed = "";
+  #offered = "";
 
   constructor(private readonly model: Model) {
     this.#head.id = this.#name;
@@ -81,17 +82,26 @@ export class Card {
   }
 
   #say(answer: string): void {
+    if (this.#face.locked) return;
     this.model.set("said", { answer, number: (this.#number += 1) });
     this.model.save_changes();
   }
 
+  /** What can be chosen stays in its place while only the reply changes: a click must not fall between two buttons. */
   #draw(): void {
     const { label, text, choices, stacked, field, chosen, locked, lines, done } = this.#face;
     this.#head.replaceChildren(...(label === "" ? [] : [html("b", {}, label), " "]), text);
-    this.#options.replaceChildren(
-      ...(field === "" ? [] : [this.#field(field, chosen, locked)]),
-      ...choices.map(([value, shown]) => this.#choice(value, shown, stacked, value === chosen, locked)),
-    );
+    const offered = JSON.stringify([field, choices, stacked]);
+    if (offered !== this.#offered) {
+      this.#offered = offered;
+      this.#options.replaceChildren(...(field === "" ? [] : [this.#field(field)]), ...choices.map(([value, shown]) => this.#choice(value, shown, stacked)));
+    }
+    for (const choice of this.#options.querySelectorAll<HTMLElement>(".mg-choice")) {
+      mark(choice, "aria-pressed", String(choice.dataset["value"] === chosen));
+      mark(choice, "aria-disabled", String(locked));
+    }
+    const input = this.#options.querySelector("input");
+    if (input) Object.assign(input, { readOnly: locked, value: chosen === "?" ? "" : chosen || this.#typed });
     this.#options.classList.toggle("mg-stacked", stacked);
     this.#options.hidden = choices.length === 0;
     const asked = lines.findIndex(([tone]) => tone === "ask");
@@ -106,23 +116,21 @@ export class Card {
     return html(tone === "code" ? "code" : "span", { class: "mg-line", "data-tone": tone }, ...before, text);
   }
 
-  #choice(value: string, shown: string, stacked: boolean, pressed: boolean, locked: boolean): HTMLElement {
+  #choice(value: string, shown: string, stacked: boolean): HTMLElement {
     const letter = stacked ? [html("b", {}, value)] : [];
-    const button = html("button", { type: "button", class: "mg-choice", "data-value": value, "aria-pressed": pressed, "aria-disabled": locked }, ...letter, html("span", {}, shown));
-    if (!locked) button.addEventListener("click", () => this.#say(value));
+    const button = html("button", { type: "button", class: "mg-choice", "data-value": value }, ...letter, html("span", {}, shown));
+    button.addEventListener("click", () => this.#say(value));
     return button;
   }
 
-  #field(asks: string, chosen: string, locked: boolean): HTMLElement {
-    const value = chosen === "?" ? "" : chosen || this.#typed;
-    const input = html("input", { type: "text", class: "mg-field", "aria-label": `your answer: ${asks}`, placeholder: asks, size: asks.length, autocomplete: "off", spellcheck: false, value });
+  #field(asks: string): HTMLElement {
+    const input = html("input", { type: "text", class: "mg-field", "aria-label": `your answer: ${asks}`, placeholder: asks, size: asks.length, autocomplete: "off", spellcheck: false });
     const form = html("form", { class: "mg-question-card-form" }, input, html("button", { type: "submit", class: "mg-answer" }, "Answer"));
-    input.readOnly = locked;
     sendsOnEnter(form);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#typed = input.value.trim();
-      if (this.#typed !== "" && !locked) this.#say(this.#typed);
+      if (this.#typed !== "") this.#say(this.#typed);
     });
     return form;
   }

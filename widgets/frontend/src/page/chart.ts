@@ -50,6 +50,7 @@ export class Chart {
   readonly element: HTMLElement;
   readonly all: Bytes[];
   readonly #head = html("div", { class: "mg-playhead" });
+  readonly #plot = html("div", { class: "mg-plot" });
 
   constructor(
     trace: Trace,
@@ -62,12 +63,20 @@ export class Chart {
     if (start >= 0) areas.push(svg("path", { class: "mg-begins", d: `M${start},0V${HEIGHT}` }));
     const box = { class: "mg-bytes", viewBox: `0 0 ${scale.steps} ${HEIGHT}`, preserveAspectRatio: "none" };
     const runs = trace.runs ?? [];
-    this.element = html("div", { class: "mg-chart", role: "img" }, svg("svg", box, ...areas), this.#lanes(runs), this.#head);
+    this.#plot.append(svg("svg", box, ...areas), this.#lanes(runs), this.#head);
+    this.element = html("div", { class: "mg-chart", role: "img" }, this.#plot);
     mark(this.element, "aria-label", ["bytes held over time", ...runs.map((run) => run.told)].join("; "));
     this.element.addEventListener("click", (event) => {
-      const { left, width } = this.element.getBoundingClientRect();
+      const { left, width } = this.#plot.getBoundingClientRect();
       go(Math.floor(((event.clientX - left) / Math.max(1, width)) * scale.steps));
     });
+  }
+
+  /** Puts each step over its place on a slider from 0 to `last` that is as wide: over 0 and `last` there is half a step. */
+  along(last: number): void {
+    const most = Math.max(1, last);
+    this.#plot.style.width = `${(100 * this.scale.steps) / most}%`;
+    this.#plot.style.marginLeft = `${-50 / most}%`;
   }
 
   /** Moves the playhead; beyond the end of a trace it stays there. */

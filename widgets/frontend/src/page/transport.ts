@@ -52,7 +52,7 @@ export class Transport {
       this.#button("last", "last step (End)", () => this.#go(this.#last)),
     );
     this.track.append(this.#slider);
-    this.element = html("div", { class: "mg-transport" }, group, this.track, this.#counter, this.#speed);
+    this.element = html("div", { class: "mg-transport" }, group, this.track, html("div", { class: "mg-pace" }, this.#counter, this.#speed));
   }
 
   /** The actions of the keys that step. */

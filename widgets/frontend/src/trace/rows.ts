@@ -22,9 +22,13 @@ export const MEASURES = [
   ["parameters", "parameters", "parameters"],
   ["gradient", "‖∇‖", "norm of the gradient of the output"],
 ] as const;
+/** The time of one run varies so many times: of parts that are closer to each other it does not tell which costs more. */
+export const VARIES = 2;
 /** What boxes may be coloured by: what the table has, and the time of a part in all, which boxes say first. */
 export const COLOURS = [["time", "", "time, both passes"], ...MEASURES] as const;
 export type Measure = (typeof COLOURS)[number][0];
+
+export const isTime = (measure: Measure): boolean => measure === "time" || measure === "forward" || measure === "backward";
 
 const numel = (sizes: readonly number[] | null): number => (sizes ?? []).reduce((a, b) => a * b, 1);
 
@@ -52,7 +56,7 @@ export class Rows {
     const timed = this.trace.nodes.some((node) => node.seconds !== undefined);
     const reached = this.trace.rows.nodes.some(([, , gradient]) => gradient !== null);
     const all = COLOURS.map(([name]) => name);
-    return all.filter((name) => (name === "time" || name === "forward" || name === "backward" ? timed : name === "gradient" ? reached : true));
+    return all.filter((name) => (isTime(name) ? timed : name === "gradient" ? reached : true));
   }
 }
 
@@ -95,14 +99,15 @@ export function measureText(row: Row, measure: Measure, digits = 3): string {
 /** So many of something. */
 export const several = (count: string, of: string): string => `${count} ${of}${count === "1" ? "" : "s"}`;
 
-/** What every box says, in the same order: the measure that colours it, what is asked first, then what it is and keeps. */
-function parts(row: Row, first: Measure | null): [name: string, text: string][] {
-  const told: [string, string][] = [
+/** What every box says, in the same order: the measure that colours it, what is asked first, then what it is and keeps; some in fewer letters, too. */
+function parts(row: Row, first: Measure | null): [name: string, text: string, brief?: string][] {
+  const saved = measureText(row, "saved", 2);
+  const told: [string, string, string?][] = [
     ["time", measureText(row, "time", 2)],
     ["gradient", measureText(row, "gradient", 2).replace(/^(?=.)/, "‖∇‖ ")],
     ["output", row.output ? shape(row.output) : ""],
     ["parameters", row.parameters > 0 ? several(measureText(row, "parameters", 2), "param") : ""],
-    ["saved", measureText(row, "saved", 2)],
+    ["saved", saved.replace(/^(?=.)/, "saved "), saved.replace(/^(?=.)/, "■ ")],
   ];
   if (first === "flops" || first === "forward" || first === "backward") told.push([first, measureText(row, first, 2).replace(/(?<=.)$/, first === "flops" ? "" : ` ${first}`)]);
   return [...told.filter(([name]) => name === first), ...told.filter(([name]) => name !== first)];
@@ -116,12 +121,14 @@ export function inLines(row: Row, lengths: readonly number[], first: Measure | n
   const lines = lengths.map((): string[] => []);
   const room = [...lengths];
   let at = 0;
-  for (const [nr, [, whole]] of parts(row, first).entries()) {
-    const text = short ? whole.replace("‖∇‖", "∇") : whole;
+  for (const [nr, [, whole, brief]] of parts(row, first).entries()) {
+    const texts = [short ? whole.replace("‖∇‖", "∇") : whole, ...(brief ? [brief] : [])];
     if (nr === UPPER && lengths.length > 1) at = 1;
-    if (text === "") continue;
-    while (at < lines.length && text.length > (room[at] ?? 0)) at++;
-    if (at === lines.length) break;
+    if (whole === "") continue;
+    const fitting = (): string | undefined => texts.find((each) => each.length <= (room[at] ?? 0));
+    while (at < lines.length && fitting() === undefined) at++;
+    const text = fitting();
+    if (text === undefined) break;
     lines[at]?.push(text);
     room[at] = (room[at] ?? 0) - text.length - DOT;
   }

@@ -44,6 +44,18 @@ describe("a question card", () => {
     expect(model.saves).toBe(2);
   });
 
+  it("changes its choices where they stand, so that no click falls between the old and the new", () => {
+    const [model, root] = show({ field: "a number, such as 7" });
+    const before = [...buttons(root), root.querySelector("input")];
+    model.set("face", { ...(model.state["face"] as object), chosen: "False", locked: true, lines: [["good", "right"]], done: true });
+    expect([...buttons(root), root.querySelector("input")]).toEqual(before);
+    expect(buttons(root).map((button) => [button.getAttribute("aria-pressed"), button.getAttribute("aria-disabled")])).toEqual([["false", "true"], ["true", "true"], ["false", "true"]]);
+    buttons(root)[0]?.click();
+    expect(model.saves).toBe(0);
+    model.set("face", { ...(model.state["face"] as object), choices: [["a", "since"], ["b", "because"]], stacked: true });
+    expect(texts(root, ".mg-choice")).toEqual(["asince", "bbecause"]);
+  });
+
   it("says what was typed, keeps it in the field, and sends nothing that is empty", () => {
     const [model, root] = show({ field: "a number, such as 7", choices: [["?", "I do not know"]] });
     const send = (value: string): void => {

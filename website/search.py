@@ -1,0 +1,62 @@
+"""The site's search: first the pages that say most about a word, and nothing of the teachers' pages on the lessons.
+
+Sphinx knows whether a page has a word, not how often, and puts all that have it into the order of the alphabet. Here
+each page is counted as it is indexed, and the search page is given the counts.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from math import sqrt
+from pathlib import Path
+
+from docutils import nodes  # type: ignore[import-untyped]  # it has no types
+from sphinx.application import Sphinx
+
+FOR_TEACHERS = "teaching/"  # answers, and what is said to wrong ones
+MOST = 9  # the weight of the page that says most about a word
+SCORER = Path(__file__).with_name("search.js")
+
+
+def connect(app: Sphinx) -> None:
+    """Let a build of the site index its pages so."""
+    app.connect("builder-inited", _count)
+
+
+def _count(app: Sphinx) -> None:
+    if not hasattr(app.builder, "index_page"):  # a builder that makes no search
+        return
+    index, words = app.builder.index_page, dict[str, Counter[str]]()
+
+    def index_page(name: str, doctree: nodes.document, title: str) -> None:
+        if name.startswith(FOR_TEACHERS):
+            return
+        index(name, doctree, title)
+        language = getattr(app.builder, "indexer").lang  # noqa: B009  # it is the HTML builder's alone
+        text = doctree.astext() if "nosearch" not in app.env.metadata.get(name, {}) else ""
+        words[name] = Counter(language.stem(word.lower()) for word in language.split(text))
+
+    def finished(app: Sphinx, failure: Exception | None) -> None:
+        if failure is None:
+            tools = Path(app.outdir) / "_static" / "searchtools.js"
+            weighed = json.dumps(weights(words), separators=(",", ":"))
+            tools.write_text(f"const WEIGHTS = {weighed};\n{SCORER.read_text(encoding='utf-8')}"
+                             f"{tools.read_text(encoding='utf-8')}", encoding="utf-8")
+
+    app.builder.index_page = index_page
+    app.connect("build-finished", finished)
+
+
+def weights(words: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
+    """By word, and by page that has it more than once: how much the page says about it, from 1 to `MOST`.
+
+    A page of twice the length may have a word more often and yet be less about it.
+    """
+    shares: dict[str, dict[str, float]] = {}
+    for page, counted in words.items():
+        for word, count in counted.items():
+            if count > 1:
+                shares.setdefault(word, {})[page] = count / sqrt(counted.total())
+    return {word: {page: round(MOST * share / max(pages.values())) for page, share in pages.items()
+                   if 2 * MOST * share > max(pages.values())}
+            for word, pages in shares.items() if len(pages) > 1}
