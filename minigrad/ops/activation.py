@@ -39,7 +39,7 @@ from minigrad.ops._dispatch import (
 from minigrad.ops._dispatch.elementwise import Gate, Scaled, in_blocks
 from minigrad.ops._dispatch.memory_order import row_by_row
 from minigrad.ops._dispatch.registration import METHODS
-from minigrad.ops._dispatch.type_promotion import number_in
+from minigrad.ops._dispatch.type_promotion import INT64, number_in
 from minigrad.ops.pointwise import unary
 from minigrad.ops.pointwise.add import Add, Sub
 from minigrad.ops.pointwise.div import Div
@@ -202,7 +202,7 @@ class LeakyRelu(OfInput):
 
     @staticmethod
     def values(x: Any, slope: float) -> Any:
-        return np.maximum(x, x * slope) if 0 <= slope <= 1 else np.where(x > 0, x, x * slope)
+        return np.maximum(x, x * slope) if 0 < slope <= 1 else np.where(x > 0, x, x * slope)
 
     def backward(self, xp: Any, g: Any, a: Any, slope: float) -> Any:
         return xp.apply(Gate, g, a, a > 0, slope)
@@ -225,11 +225,12 @@ class Hardtanh(Node):
         x = a.array
         if x.dtype.kind == "b":
             raise RuntimeError("Bool inputs not supported for hardtanh")
+        if x.dtype.kind != "f":
+            low, high = [int(number_in(limit, INT64)) for limit in (low, high)]
         if x.dtype.kind == "u" and low < 0:
             raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
-        if x.dtype.kind != "f":
-            low, high = int(low), int(high)
-        return record1(Hardtanh, np.minimum(np.maximum(x, low), high), a, (a,), (low, high))
+        value = np.minimum(np.maximum(x, number_in(low, x.dtype)), number_in(high, x.dtype))
+        return record1(Hardtanh, value, a, (a,), (low, high))
 
     def backward(self, xp: Any, g: Any, a: Any, low: float, high: float) -> Any:
         return xp.apply(Gate, g, a, ~((a <= low) | (a >= high)))
@@ -289,7 +290,7 @@ class Softshrink(OfInput):
 
     @staticmethod
     def values(x: Any, limit: float) -> Any:
-        return x - np.minimum(np.maximum(x, -limit), limit)
+        return np.copysign(x - np.minimum(np.maximum(x, -limit), limit), x)  # also of 0
 
     backward = Hardshrink.backward
 
@@ -453,6 +454,8 @@ def slopes(x: Any, lower: float, upper: float) -> Any:
     """A slope from [lower, upper) for each element that is not positive, else 1. On a GPU, PyTorch draws one for every
     element, from (lower, upper], so that it need not count them."""
     if backend_of(x) is None:
+        if x.dtype.kind != "f" or x.dtype == FLOAT16:
+            refuse("rrelu_with_noise_out_cpu", x.dtype)
         negative = x <= 0
         slope = np.ones_like(x)
         slope[negative] = draws.uniform(draws.DEFAULT, (int(np.count_nonzero(negative)),), np.float64, lower, upper)
@@ -468,7 +471,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     """The input where it is above 0, else times a slope: drawn from [lower, upper), or their mean if not `training`.
 
     The slopes are those that PyTorch draws from the same seed. Raises RuntimeError if `lower` is above `upper`, and out
-    of place if one of them is not finite.
+    of place if one of them is not finite; NotImplementedError if slopes are to be drawn for float16 on the CPU.
     """
     for name, bound in (("lower", lower), ("upper", upper)):
         if not inplace and not math.isfinite(bound):

@@ -390,9 +390,7 @@ def full(size: Any, fill_value: Any, *, dtype: Dtype = None, device: Any = None,
     Raises RuntimeError if the dtype cannot represent the value."""
     if not isinstance(size, (tuple, list)):
         raise TypeError("size")
-    if isinstance(fill_value, np.bool):  # to PyTorch it is no bool
-        fill_value = float(fill_value)
-    fill_value = number_of(fill_value)
+    fill_value = number_of(float(fill_value) if isinstance(fill_value, np.bool) else fill_value)  # no bool to PyTorch
     kind = numpy_dtype(dtype, dtype_of(fill_value), "full")
     array = np.full(size_of((size,), "full"), number_in(fill_value, kind), kind, like=device_handle(device, kind))
     return new_leaf(array, requires_grad, "full")

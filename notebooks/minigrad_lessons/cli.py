@@ -11,6 +11,7 @@ The second time, the same folder is opened as it was left. For teachers:
 
     minigrad lessons release --to DIR              a folder to hand out, with no answers in it
     minigrad lessons release --to DIR --nbgrader   the same as a course for nbgrader
+    minigrad lessons release --to DIR --marimo     the same as programs for marimo
     minigrad lessons collect HANDED-IN             take the progress files out of what students handed in, and report
     minigrad lessons report DIR                    what a class made of each lesson, from its progress files
     minigrad lessons load --kernels 30             how much memory and time a class needs of this machine
@@ -82,7 +83,9 @@ def _lab_options(commands: Commands) -> None:
 def _lessons_options(tasks: Commands) -> None:
     handed = tasks.add_parser("release", help="write a folder to hand out, with no answers in it")
     handed.add_argument("--to", required=True, metavar="DIR", help="the folder")
-    handed.add_argument("--nbgrader", action="store_true", help="write a course for nbgrader")
+    form = handed.add_mutually_exclusive_group()
+    form.add_argument("--nbgrader", action="store_true", help="write a course for nbgrader")
+    form.add_argument("--marimo", action="store_true", help="write programs for marimo, which must be installed")
     handed.set_defaults(run=_release)
     collected = tasks.add_parser("collect", help="take the progress files out of what students handed in, and report")
     collected.add_argument("folder", metavar="HANDED-IN", help="has a folder or a .zip for each student")
@@ -141,6 +144,10 @@ def _release(options: argparse.Namespace) -> int:
         print(f"  {command or 'nbgrader'} generate_assignment {names[0]}")
         if command is None:
             print(f"nbgrader is not installed yet: {shlex.join([sys.executable, '-m', 'pip', 'install', 'nbgrader'])}")
+    elif options.marimo:
+        names = release.marimo_set(folder)
+        print(f"{len(names)} lessons for marimo are in {folder}: "
+              f"{shlex.join([sys.executable, '-m', 'marimo', 'edit', str(folder / names[0])])}")
     else:
         report = release.student_set(folder)
         print(f"The lessons for students are in {folder}: {len(report.added)} added, {len(report.updated)} renewed, "

@@ -1,4 +1,4 @@
-"""What a teacher hands out: a folder for students, and the same lessons as a course for nbgrader.
+"""What a teacher hands out: a folder for students, and the same lessons as a course for nbgrader or for marimo.
 
 Neither holds a solution: the package has none. A lesson's exercise is handed out with dots, and its check runs what the
 student writes in their place.
@@ -6,11 +6,14 @@ student writes in their place.
 
 import ast
 import copy
+import importlib.util
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +55,7 @@ def student_set(folder: Path) -> Report:
 
 def nbgrader_course(folder: Path) -> list[str]:
     """Write `nbgrader_config.py` and `source/LESSON/LESSON.ipynb` for every lesson; the names of the assignments."""
-    if folder.exists() and any(folder.iterdir()):
-        raise LessonError(f"{folder} is not empty, and nothing was written. Name a new folder with --to.")
+    _check_new(folder)
     names = []
     for path in shipped().values():
         target = folder / "source" / path.stem / path.name
@@ -62,6 +64,43 @@ def nbgrader_course(folder: Path) -> list[str]:
         names.append(path.stem)
     replace_file(folder / "nbgrader_config.py", CONFIG)
     return names
+
+
+def _check_new(folder: Path) -> None:
+    if folder.exists() and any(folder.iterdir()):
+        raise LessonError(f"{folder} is not empty, and nothing was written. Name a new folder with --to.")
+
+
+def marimo_set(folder: Path) -> list[str]:
+    """Write every lesson as a program for marimo, converted by marimo itself, and requirements.txt; the programs'
+    names. Raises LessonError if marimo is not installed, if it refuses a lesson, or if the folder is not empty."""
+    _check_new(folder)
+    if importlib.util.find_spec("marimo") is None:
+        raise LessonError(f"marimo is not installed: {shlex.join([sys.executable, '-m', 'pip', 'install', 'marimo'])}")
+    folder.mkdir(parents=True, exist_ok=True)
+    names = []
+    with tempfile.TemporaryDirectory() as made:
+        for path in shipped().values():
+            source, target = Path(made, path.name), folder / f"{path.stem}.py"
+            nbformat.write(with_pictures(nbformat.read(path, as_version=4)), source)
+            command = [sys.executable, "-m", "marimo", "convert", str(source), "-o", str(target)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise LessonError(f"marimo did not convert {path.name}: {done.stderr.strip()}")
+            names.append(target.name)
+    replace_file(folder / "requirements.txt", REQUIREMENTS.format(version=minigrad.__version__) + "marimo\n")
+    return names
+
+
+def with_pictures(notebook: Notebook) -> Notebook:
+    """A notebook in which the pictures that are attached to its texts stand in the texts: marimo leaves out the
+    attachments."""
+    made = copy.deepcopy(notebook)
+    for cell in made.cells:
+        for name, kinds in cell.pop("attachments", {}).items():
+            [(kind, data)] = kinds.items()
+            cell.source = cell.source.replace(f"(attachment:{name})", f"(data:{kind};base64,{data})")
+    return made
 
 
 def nbgrader_command() -> str | None:

@@ -350,7 +350,7 @@ def test_the_legend_lies_over_nothing(page: Page, opened: Opened, width: int) ->
     page.set_viewport_size({"width": width, "height": 800})
     root = opened(inspect(Nested(5), torch.ones(2, 4)))
     assert root.locator(".mg-levels button").count() >= 6
-    legend, parts = root.locator(".mg-scales"), root.locator(".mg-levels button, .mg-zoom > button, svg.mg-svg")
+    legend, parts = root.locator(".mg-scales"), root.locator(".mg-levels button, .mg-zooms > button, svg.mg-svg")
     for measure in ("gradient", "flops", "saved"):
         root.locator(".mg-colour select").select_option(measure)
         expect(legend).to_be_visible()

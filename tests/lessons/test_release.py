@@ -1,6 +1,7 @@
 """What a teacher hands out: no answer is in it, and the cells that grade tell right answers from wrong ones."""
 
 import copy
+import importlib.util
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ import pytest
 
 from minigrad_lessons.cli import main
 from minigrad_lessons.folder import shipped
-from minigrad_lessons.release import CONFIG, nbgrader_command, nbgrader_version
+from minigrad_lessons.release import CONFIG, nbgrader_command, nbgrader_version, with_pictures
 from tests.lessons.answers import KEYS
 from tests.lessons.play import Notebook, lesson, write
 
@@ -80,6 +81,33 @@ def test_a_course_for_nbgrader_is_written_into_a_new_folder_only(
     assert {path.stem for path in tmp_path.glob("course/source/*/*.ipynb")} == {name[:-6] for name in shipped()}
     assert main(["lessons", "release", "--to", str(tmp_path / "course"), "--nbgrader"]) == 1
     assert "is not empty, and nothing was written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", list(shipped()))
+def test_the_pictures_of_a_lesson_for_marimo_stand_in_its_text(name: str) -> None:
+    given = nbformat.read(shipped()[name], as_version=4)
+    attached = [kinds for cell in given.cells for kinds in cell.get("attachments", {}).values()]
+    pictures = [data for kinds in attached for data in kinds.values()]
+    made = with_pictures(given)
+    texts = "".join(cell.source for cell in made.cells if cell.cell_type == "markdown")
+    assert pictures and all(f"(data:image/png;base64,{data.strip()})" in texts for data in pictures)
+    assert "attachment:" not in texts and not any("attachments" in cell for cell in made.cells)
+
+
+def test_lessons_for_marimo_are_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where marimo is not installed, which is as a rule where this runs, it is said how to install it."""
+    status = main(["lessons", "release", "--to", str(tmp_path / "set"), "--marimo"])
+    if importlib.util.find_spec("marimo") is None:
+        assert status == 1 and not (tmp_path / "set").exists()
+        assert "-m pip install marimo" in capsys.readouterr().err
+        return
+    assert status == 0
+    for name in shipped():
+        program = (tmp_path / "set" / name).with_suffix(".py").read_text(encoding="utf-8")
+        compile(program, name, "exec")
+        assert "marimo.App" in program and "data:image/png;base64," in program
+    assert "marimo" in (tmp_path / "set" / "requirements.txt").read_text()
+    assert main(["lessons", "release", "--to", str(tmp_path / "set"), "--marimo"]) == 1
 
 
 def test_a_course_finds_what_is_beside_its_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

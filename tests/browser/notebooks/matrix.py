@@ -25,7 +25,7 @@ ROWS = [
      "by hand: pictures and an answer, and the keys still step"),
     ("JupyterLite", "tests/wasm/lab/test_lab.py::test_the_first_lesson_is_a_small_download", UNTRIED, LITE, LITE),
     ("marimo 0.25", "by hand: drawn, with its source", "by hand: → steps, letters do not reach the cells",
-     "by hand: a card to click, judged by the kernel", UNTRIED),
+     "by hand: a card to click, judged by the kernel", "by hand: all 19 of lesson 1, while its session runs"),
     ("VS Code", *[UNTRIED] * 4),
     ("Colab", *[UNTRIED] * 4),
 ]
@@ -34,7 +34,7 @@ TEXT = """# Which notebooks the widgets work in
 <!-- made by `python -m tests.browser.notebooks.matrix` -->
 {table}
 
-A link leads to the test that tries it. "By hand" was tried in Chromium on 29 November 2026.
+A link leads to the test that tries it. "By hand" was tried in Chromium on 29 and 30 November 2026.
 
 - **JupyterLab and Notebook 7** look for a widget for two seconds, not once more after them, and show "model not found"
   for good if it came meanwhile, as on a busy machine. Ours are drawn then ([test](../tests/browser/test_next_day.py)).
@@ -44,8 +44,9 @@ A link leads to the test that tries it. "By hand" was tried in Chromium on 29 No
   not attached", says the widget manager); run a quarter of a minute later, it lacked none.
 - **JupyterLite** fetches at most 25 MB for a first lesson, and a cell run in place on the site at most 10.5 MB (10.3
   when last measured), as a host sends them, compressed: [tests](../tests/wasm/lab) hold both.
-- **marimo.** `predict`, `reveal` and `recall` show cards. `marimo convert` leaves out the picture that a lesson
-  attaches to its text; the inspector above it is there.
+- **marimo.** `minigrad lessons release --to DIR --marimo` writes the lessons as marimo's programs
+  ([test]({release})). `predict`, `reveal` and `recall` show cards. `marimo convert` by itself leaves out the
+  picture that a lesson attaches to its text.
 - **VS Code** is untried, for want of one that a test can drive. Its Jupyter extension loads a widget's library from a
   network unless it is installed beside the kernel, and marks a dark theme by the class that our styles look for.
 - **Colab** is untried, since it needs an account. Kept are its rules: the bundle of a widget carries what Colab's own
@@ -73,7 +74,8 @@ def page() -> str:
     here = "../tests/browser/notebooks"
     return TEXT.format(table="\n".join(f"| {' | '.join(row)} |" for row in rows),
                        hosts=f"{here}/test_hosts.py", exports=f"{here}/test_exports.py",
-                       colab="../tests/packaging/test_colab.py", papermill="../tests/lessons/test_papermill.py")
+                       colab="../tests/packaging/test_colab.py", papermill="../tests/lessons/test_papermill.py",
+                       release="../tests/lessons/test_release.py")
 
 
 if __name__ == "__main__":

@@ -193,6 +193,15 @@ def test_a_strip_of_many_levels_goes_into_a_narrow_page(page: Page, opened: Open
     assert root.evaluate(OUT) == []
 
 
+def test_the_buttons_that_zoom_stay_in_one_line(page: Page, opened: Opened) -> None:
+    """Beside the levels or below them: one of them alone was beside the levels, the others below."""
+    page.set_viewport_size({"width": 420, "height": 900})
+    deep = nn.Sequential(nn.Sequential(nn.Sequential(nn.Linear(2, 2), nn.Tanh()), nn.Tanh()), nn.Tanh())
+    root = opened(inspect(deep, torch.ones(1, 2)))
+    rows = "buttons => [...new Set(buttons.map(each => each.getBoundingClientRect().top))].length"
+    assert root.locator(".mg-zoom .mg-small").evaluate_all(rows) == 1
+
+
 def norms(case: Case) -> dict[str, float]:
     """By module, the norm of the gradient of its output, as hooks of PyTorch get it in a pass of their own."""
     found: dict[str, float] = {}

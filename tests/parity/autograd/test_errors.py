@@ -228,6 +228,12 @@ ERRORS = {
     "elu_ with a negative alpha": lambda m: m.nn.functional.elu_(leaf(m, 2) * 1, -2.0).sum().backward(),
     "celu_ with a negative alpha": lambda m: m.nn.functional.celu_(leaf(m, 2) * 1, -2.0).sum().backward(),
     "rrelu_ with a negative slope": lambda m: m.rrelu_(leaf(m, 2) * 1, -3.0, 1.0).sum().backward(),
+    "hardtanh of bytes, a limit below 0": lambda m: m.nn.functional.hardtanh(m.ones(2).byte(), -1, 1),
+    "hardtanh of bytes, a limit beyond them": lambda m: m.nn.functional.hardtanh(m.ones(2).byte(), 0, 300),
+    "hardtanh of float16, a limit beyond it": lambda m: m.nn.functional.hardtanh(m.ones(2).half(), -3e9, 1),
+    "hardtanh of integers, no limit": lambda m: m.nn.functional.hardtanh(m.ones(2).long(), 0, float("inf")),
+    "rrelu of float16, training": lambda m: m.rrelu(m.ones(2).half(), training=True),
+    "rrelu_ of integers, training": lambda m: m.rrelu_(m.ones(2).long(), training=True),
     "second derivative of scatter_reduce at two zeros": lambda m: two_zeros(m, m.scatter_reduce),
     "second derivative of index_reduce at two zeros": lambda m: two_zeros(m, m.index_reduce),
     # losses and indices

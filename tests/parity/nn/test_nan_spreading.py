@@ -57,3 +57,40 @@ def test_one_gradient(torch, name):
         g.view(-1)[2] = math.nan
         return ["NaN" if v != v else round(v, 3) for v in m.autograd.grad(y, x, g)[0].flatten().tolist()]
     alike(torch, program)
+
+
+ACTIVATIONS = {
+    "leaky_relu": lambda f, x: f.leaky_relu(x),
+    "leaky_relu of slope 0": lambda f, x: f.leaky_relu(x, 0.0),
+    "leaky_relu_ of slope 0": lambda f, x: f.leaky_relu_(x * 1, 0.0),
+    "leaky_relu of slope 1": lambda f, x: f.leaky_relu(x, 1.0),
+    "rrelu of slope 0": lambda f, x: f.rrelu(x, 0.0, 0.0),
+    "elu": lambda f, x: f.elu(x),
+    "elu of 0": lambda f, x: f.elu(x, 0.0),
+    "celu": lambda f, x: f.celu(x),
+    "selu": lambda f, x: f.selu(x),
+    "silu": lambda f, x: f.silu(x),
+    "mish": lambda f, x: f.mish(x),
+    "softplus": lambda f, x: f.softplus(x),
+    "logsigmoid": lambda f, x: f.logsigmoid(x),
+    "hardshrink": lambda f, x: f.hardshrink(x),
+    "softshrink": lambda f, x: f.softshrink(x),
+    "tanhshrink": lambda f, x: f.tanhshrink(x),
+    "hardtanh": lambda f, x: f.hardtanh(x),
+    "hardswish": lambda f, x: f.hardswish(x),
+    "hardsigmoid": lambda f, x: f.hardsigmoid(x),
+    "threshold": lambda f, x: f.threshold(x, 0.0, math.inf),
+}  # not gelu: PyTorch's of infinity is NaN where it computes several elements at once
+
+
+def activated(m, name):
+    """A result and a gradient at special values, as words: a zero keeps its sign."""
+    x = m.tensor([math.inf, -math.inf, math.nan, 0.0, -0.0, 0.25, -0.25, 2.0, -2.0], requires_grad=True)
+    y = ACTIVATIONS[name](m.nn.functional, x)
+    y.sum().backward()
+    return [[f"{v:.3f}" for v in t.tolist()] for t in (y, x.grad)]
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_an_activation_of_special_values(torch, name):
+    alike(torch, lambda m: activated(m, name))

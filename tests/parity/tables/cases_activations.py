@@ -15,6 +15,7 @@ CASES = {
     "relu6 inplace": (lambda m, a: m.nn.functional.relu6(a * 5, inplace=True), [leaf(8)]),
     "hardtanh": (lambda m, a: m.nn.functional.hardtanh(a), [leaf(8)]),
     "hardtanh limits": (lambda m, a: m.nn.functional.hardtanh(a, -0.5, 1.2, inplace=False), [leaf(8)]),
+    "hardtanh of bytes": (lambda m, a: m.nn.functional.hardtanh(m.ones(8).byte(), -0.3, 0.3).float() * a, [leaf(8)]),
     "hardtanh_": (lambda m, a: m.nn.functional.hardtanh_(a * 1), [leaf(8)]),
     "hardswish": (lambda m, a: m.nn.functional.hardswish(a * 2.5), [leaf(8)]),
     "hardswish inplace": (lambda m, a: m.nn.functional.hardswish(a * 2.5, True), [leaf(8)]),

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { markKey } from "../src/graph/key";
 import { legend, heldBy } from "../src/graph/parts";
 import { fitting, inColumns, tightened, tightness } from "../src/layout/columns";
-import { briefly, draw, outlook, top, type Stub } from "../src/layout/geometry";
+import { briefly, draw, outlook, top, within, type Stub } from "../src/layout/geometry";
 import { Groups } from "../src/trace/groups";
 import { render } from "../src/index";
 import { play } from "../src/player";
@@ -75,6 +75,12 @@ describe("a map that is drawn small", () => {
     expect(scale("narrow")).toBeGreaterThan(1.05 * scale("centred"));
     const { boxes } = draw(groups, inColumns(layout, groups, columns));
     for (const { title, width } of boxes.values()) expect(width - 44).toBeGreaterThan(briefly(title).length * 0.66 * 19);
+  });
+
+  it("keeps both ends of a row of blocks, and their number, in the fewest letters", () => {
+    expect([14, 13, 12].map((most) => within("h.0 … h.11 ×12", most))).toEqual(["h.0 … h.11 ×12", "h.0…h.11 ×12", "h.0…h.11 ×12"]);
+    expect([30, 12, 8].map((most) => within("transformer.ln_f", most))).toEqual(["transformer.ln_f", "t.ln_f", "t.ln_f"]);
+    expect(within("join.2", 4)).toBe("j….2");
   });
 
   it("shortens paths, and nothing that has room", () => {

@@ -6,12 +6,12 @@ import { Annotations, frameParts, paintBadge, Lights, coveredBy, fits, heldBy, l
 import { Finder, foldedAt, Levels, middleOf } from "./controls";
 import { markKey } from "./key";
 import { fitting, inColumns, tightened, tightness, type Columns } from "../layout/columns";
-import { BOLD, briefly, draw, HEIGHT, path, outlook, top, type Box, type Drawing, type Outlook, type Point, type Wire } from "../layout/geometry";
+import { BOLD, draw, HEIGHT, path, outlook, top, within, type Box, type Drawing, type Outlook, type Point, type Wire } from "../layout/geometry";
 import { gradientWidths, labelSpots, regionOf, type Spot } from "../layout/labels";
 import { chain, failureAt, Groups, scopeOf, scopeTitle, unfolded, type BoxId } from "../trace/groups";
 import { RAISED, STYLES, together, type NodeLook, type Scene } from "./look";
 import { tieParts, tieRegions, tieSpots } from "./links";
-import { inLines, inWords, middle, Rows, type Measure, type Row } from "../trace/rows";
+import { inLines, inWords, Rows, type Measure, type Row } from "../trace/rows";
 import type { Layout, Maybe, Tie, Trace } from "../trace/types";
 import { cardsBehind, framesOf, outside, widen, type Frame } from "../layout/frames";
 import { Places, turnedScope } from "./move";
@@ -177,7 +177,7 @@ export class GraphPane {
     const room = box.width - BESIDE;
     const most = this.#brief ? Math.floor(room / (BOLD * Math.max(SMALLEST, this.#letters))) : Infinity;
     const whole = this.#brief || parts.row ? box.title.replace(/Backward\d+$/, "") : box.title;
-    const name = whole.length > most ? middle(briefly(whole), most) : whole;
+    const name = within(whole, most);
     const kind = id < 0 ? (this.trace.scopes?.[scopeOf(id)]?.module ?? "") : "";
     const fit = kind !== "" && !this.#brief && name.length * WIDE + kind.length * NARROW + 10 <= room;
     write(parts.title, name);

@@ -60,15 +60,10 @@ export function zoomButtons(levels: HTMLElement, viewport: Viewport, middle: () 
     button.addEventListener("click", act);
     return button;
   };
-  return html(
-    "div",
-    { class: "mg-zoom" },
-    levels,
-    make("+", "zoom in", () => viewport.zoomOrFold(1.3, performance.now())),
-    make("−", "zoom out", () => viewport.zoomOrFold(1 / 1.3, performance.now())),
-    make("⤢", "show the whole graph", () => viewport.overview(middle())),
-    key,
-  );
+  const nearer = make("+", "zoom in", () => viewport.zoomOrFold(1.3, performance.now()));
+  const farther = make("−", "zoom out", () => viewport.zoomOrFold(1 / 1.3, performance.now()));
+  const whole = make("⤢", "show the whole graph", () => viewport.overview(middle()));
+  return html("div", { class: "mg-zoom" }, levels, html("div", { class: "mg-zooms" }, nearer, farther, whole, key));
 }
 
 /**

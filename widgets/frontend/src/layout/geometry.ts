@@ -1,7 +1,7 @@
 /** The geometry of the drawing: sizes of boxes, ports on them, curves between them. Pure numbers, no page. */
 import { shape } from "../trace/format";
 import { boxTitle, failureAt, scopeOf, type BoxId, type Groups } from "../trace/groups";
-import { shortened } from "../trace/rows";
+import { middle, shortened } from "../trace/rows";
 import type { Layout, Maybe } from "../trace/types";
 
 export type Point = [x: number, y: number];
@@ -101,6 +101,13 @@ export function briefly(title: string): string {
   const least = (path: string): number => path.slice(path.lastIndexOf(".") + 1).length + 2 * (path.split(".").length - 1);
   if (words.length > 1) return name.length <= ROW ? name : words.map((each) => shortened(each, least(each))).join(" ");
   return shortened(name, Math.max(SHORT, least(name)));
+}
+
+/** As much of a title as so many letters say; of a row of blocks, both ends and their number. */
+export function within(title: string, most: number): string {
+  if (title.length <= most) return title;
+  const short = briefly(title);
+  return short.length <= most ? short : middle(short.replace(" … ", "…"), most);
 }
 
 /** The width that holds this, in letters that are legible where a map is drawn small. */

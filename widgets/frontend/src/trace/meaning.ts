@@ -84,7 +84,6 @@ export function useOf(line: string, at: number, name: string): "assigned" | "rea
 export class Meanings {
   readonly #bodies = new Map<number, Range[]>();
   readonly #begun = new Map<number, { first: number; quoted: boolean }[]>();
-  /** By file, the recorded bindings of its names. */
   /** The rows of a function, by its file and first line, and the names that they give to tensors. */
   readonly #ofBody = new Map<string, Row[]>();
   readonly #known = new WeakMap<Row[], Set<string>>();
