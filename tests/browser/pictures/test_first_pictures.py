@@ -136,8 +136,10 @@ def test_words_that_a_lesson_has_not_explained_are_behind_a_button(page: Page, o
     assert [word for word in unexplained if word in root.evaluate(SAID)] == list(unexplained)
 
 
-def test_a_map_says_no_norms_before_they_are_asked_for(opened: Opened) -> None:
+@pytest.mark.parametrize("width", [848, 1280])
+def test_a_map_says_no_norms_before_they_are_asked_for(page: Page, opened: Opened, width: int) -> None:
     """Lesson 20 asks how much of the gradient is left at the first layer."""
+    page.set_viewport_size({"width": width, "height": 800})
     net = nn.Sequential(*(part for _ in range(6) for part in (nn.Linear(8, 8), nn.Sigmoid())))
     with record() as trace:
         net(torch.ones(4, 8)).sum().backward()
