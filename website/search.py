@@ -34,7 +34,8 @@ def _count(app: Sphinx) -> None:
         index(name, doctree, title)
         language = getattr(app.builder, "indexer").lang  # noqa: B009  # it is the HTML builder's alone
         text = doctree.astext() if "nosearch" not in app.env.metadata.get(name, {}) else ""
-        words[name] = Counter(language.stem(word.lower()) for word in language.split(text))
+        stems = (language.stem(word.lower()) for word in language.split(text))
+        words[name] = Counter(stem for stem in stems if language.word_filter(stem))  # none of "the" and "of"
 
     def finished(app: Sphinx, failure: Exception | None) -> None:
         if failure is None:
