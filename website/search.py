@@ -49,15 +49,19 @@ def _count(app: Sphinx) -> None:
 
 
 def weights(words: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
-    """By word, and by page that has it more than once: how much the page says about it, from 1 to `MOST`.
+    """By word that several pages have, and by page: how much the page says about it, up to `MOST`. Left out are pages
+    that have it once, or say less than half of what another says.
 
     A page of twice the length may have a word more often and yet be less about it.
     """
-    shares: dict[str, dict[str, float]] = {}
+    found: dict[str, dict[str, tuple[int, float]]] = {}
     for page, counted in words.items():
         for word, count in counted.items():
-            if count > 1:
-                shares.setdefault(word, {})[page] = count / sqrt(counted.total())
-    return {word: {page: round(MOST * share / max(pages.values())) for page, share in pages.items()
-                   if 2 * MOST * share > max(pages.values())}
-            for word, pages in shares.items() if len(pages) > 1}
+            found.setdefault(word, {})[page] = count, count / sqrt(counted.total())
+    weighed = {}
+    for word, pages in found.items():
+        most = max(share for _, share in pages.values())
+        if len(pages) > 1:
+            weighed[word] = {page: round(MOST * share / most) for page, (count, share) in pages.items()
+                             if count > 1 and 2 * share > most}
+    return {word: pages for word, pages in weighed.items() if pages}

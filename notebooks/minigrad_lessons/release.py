@@ -77,19 +77,21 @@ def marimo_set(folder: Path) -> list[str]:
     _check_new(folder)
     if importlib.util.find_spec("marimo") is None:
         raise LessonError(f"marimo is not installed: {shlex.join([sys.executable, '-m', 'pip', 'install', 'marimo'])}")
-    folder.mkdir(parents=True, exist_ok=True)
-    names = []
+    programs = {}
     with tempfile.TemporaryDirectory() as made:
         for path in shipped().values():
-            source, target = Path(made, path.name), folder / f"{path.stem}.py"
+            source, target = Path(made, path.name), Path(made, f"{path.stem}.py")
             nbformat.write(with_pictures(nbformat.read(path, as_version=4)), source)
             command = [sys.executable, "-m", "marimo", "convert", str(source), "-o", str(target)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
             if done.returncode:
-                raise LessonError(f"marimo did not convert {path.name}: {done.stderr.strip()}")
-            names.append(target.name)
+                raise LessonError(f"marimo did not convert {path.name}, and nothing was written: {done.stderr.strip()}")
+            programs[target.name] = target.read_bytes()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, program in programs.items():
+        (folder / name).write_bytes(program)
     replace_file(folder / "requirements.txt", REQUIREMENTS.format(version=minigrad.__version__) + "marimo\n")
-    return names
+    return list(programs)
 
 
 def with_pictures(notebook: Notebook) -> Notebook:

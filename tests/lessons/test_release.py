@@ -110,6 +110,32 @@ def test_lessons_for_marimo_are_programs(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["lessons", "release", "--to", str(tmp_path / "set"), "--marimo"]) == 1
 
 
+CONVERTS = "import pathlib, sys; pathlib.Path(sys.argv[4]).write_text(pathlib.Path(sys.argv[2]).read_text())"
+REFUSES = "import sys; '05_' in sys.argv[2] and sys.exit('this is no notebook')"
+
+
+@pytest.mark.parametrize(("program", "status"), [(CONVERTS, 0), (f"{REFUSES}\n{CONVERTS}", 1)])
+def test_a_set_for_marimo_is_whole_or_not_there(
+    program: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In place of marimo a program that copies what it is given, or refuses the sixth lesson."""
+    package = tmp_path / "packages" / "marimo"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(program)
+    monkeypatch.syspath_prepend(package.parent)
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    folder = tmp_path / "set"
+    assert main(["lessons", "release", "--to", str(folder), "--marimo"]) == status
+    told = capsys.readouterr()
+    if status:
+        assert "05_accumulation.ipynb" in told.err and "this is no notebook" in told.err
+        assert not folder.exists()
+    else:
+        assert {path.stem for path in folder.glob("*.py")} == {name[:-6] for name in shipped()}
+        assert "-m marimo edit" in told.out and "attachment:" not in (folder / "05_accumulation.py").read_text()
+
+
 def test_a_course_finds_what_is_beside_its_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """nbgrader runs alembic, and looks for it on the path."""
     program = tmp_path / ("alembic.exe" if os.name == "nt" else "alembic")

@@ -162,3 +162,6 @@ def test_a_still_picture_has_no_word_that_a_lesson_has_not_explained() -> None:
         picture = Inspector(trace, step=waits, parts=parts).to_svg()
         assert [word in picture for word in unexplained] == [shown] * 3, parts
         assert ">MulBackward0<" in picture
+    pictures = [Inspector(trace, parts=["source"]).to_svg(step) for step in trace.steps("backward")]
+    assert len(pictures) > 10 and not [each for each in pictures if "AccumulateGrad" in each]
+    assert any("the leaf a" in each for each in pictures)

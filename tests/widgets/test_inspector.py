@@ -20,9 +20,11 @@ import minigrad as torch
 from minigrad import nn
 from minigrad.recorder import Trace, record
 from minigrad_widgets import Inspector, compare
+from minigrad_widgets.inspector.inspector import PARTS
 from minigrad_widgets.widget.page import PLAYER
 from tests.widgets import synthetic
 
+FRONTEND = Path(__file__).parents[2] / "widgets" / "frontend"
 PNG = b"\x89PNG\r\n\x1a\n"
 LARGEST = 355_000  # bytes of a page beside its trace
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -102,6 +104,12 @@ def test_steps_stay_inside_the_trace(trace: Trace) -> None:
 def test_an_unknown_lens_is_refused(trace: Trace) -> None:
     with pytest.raises(traitlets.TraitError, match="sideways"):
         Inspector(trace, lens="sideways")
+
+
+def test_the_browser_knows_the_same_parts() -> None:
+    script = (FRONTEND / "src" / "inspector" / "growing.ts").read_text(encoding="utf-8")
+    [names] = re.findall(r"^const PARTS = \[(.*)\];$", script, re.MULTILINE)
+    assert json.loads(f"[{names}]") == list(PARTS)
 
 
 def test_a_step_can_be_observed(trace: Trace) -> None:

@@ -15,6 +15,7 @@ require("browser", has_browser() and installed("jupyterlab"), "chromium, playwri
 require("torch", has_torch(), "PyTorch 2.13 is not installed")
 
 from playwright.sync_api import Locator, Page, expect
+from torch import manual_seed
 
 import minigrad as torch
 from minigrad import nn
@@ -223,6 +224,7 @@ def norms(case: Case) -> dict[str, float]:
 @pytest.mark.skipif(not installed("transformers"), reason="the extra `models` is not installed")
 def test_a_resnet_says_how_its_gradient_changes(opened: Opened) -> None:
     """In the norms that hooks of PyTorch get, which the first screen names at both ends and where they are least."""
+    manual_seed(0)
     case = MODELS["resnet50"][1]()
     known = norms(case)
     said = opened(inspect(case.model, *case.inputs, **case.loss)).locator(".mg-overview dt:text-is('gradient') + dd")

@@ -133,9 +133,22 @@ describe("the marks", () => {
     trace.events = trace.events.filter(({ kind }) => kind === "forward");
     const [open, , map] = key(trace);
     open.click();
-    expect(Object.keys(map())).toEqual(expect.arrayContaining(["recorded", "‖∇‖", "×12", "model … op"]));
+    expect(Object.keys(map())).toEqual(expect.arrayContaining(["recorded", "‖∇‖", "×3", "model … op"]));
     expect(map()).not.toHaveProperty("waiting");
     expect(map()["‖∇‖"]).toContain("gradient of the box’s output");
+    expect([...document.querySelectorAll(".mg-meanings svg:not([aria-label])")]).toEqual([]);
+  });
+
+  it("are left by Escape, which goes no further", () => {
+    const [button, panel] = markKey(square());
+    document.body.replaceChildren(panel, button);
+    const escape = (): boolean => panel.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+    let heard = 0;
+    document.body.addEventListener("keydown", () => (heard += 1), { once: true });
+    button.click();
+    expect([panel.id, document.activeElement]).toEqual([button.getAttribute("aria-controls"), panel]);
+    escape();
+    expect([panel.hidden, document.activeElement, heard]).toEqual([true, button, 0]);
   });
 });
 

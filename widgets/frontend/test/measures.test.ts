@@ -5,7 +5,7 @@ import { parseTrace } from "../src/trace/file";
 import { bytes, rootMeanSquare, sizeClass, sizeOf } from "../src/trace/format";
 import { inLines, inWords, measureText, middle, Rows, shortened, sizeIn, type Row } from "../src/trace/rows";
 import { FakeModel } from "./fake";
-import type { Scalar, Trace } from "../src/trace/types";
+import type { Scalar, Trace, TraceEvent } from "../src/trace/types";
 
 const value = (...data: Scalar[]) => ({ shape: [data.length], dtype: "float32", data });
 const ROW: Row = { output: [2, 16, 32], parameters: 152_448, forward: 2.721, backward: 4.5, saved: 1_775_904, flops: 10_839_552, gradient: 0.6697 };
@@ -126,7 +126,7 @@ it("colours by the time of both passes, which the legend and the boxes give as o
   }
 });
 
-it("gives times that are within the noise of one run the same shade, and no more shades than it can tell", () => {
+it("shades times in steps of a factor of 2, since one run cannot tell more shades apart", () => {
   const times = [8, 4.1, 3.9, 1.1, 0];
   const { root } = shown(network((trace) => trace.nodes.forEach((node, id) => (node.seconds = [1e-3 * (times[id] ?? 0), null]))));
   const choice = root.querySelector(".mg-colour select") as HTMLSelectElement;
@@ -275,14 +275,25 @@ it("names what costs most by time only where one run can tell, and by FLOPs, whi
 });
 
 it("names all that are largest, and what each block of a row has", () => {
-  const sizes = (saved: number[], parameters: number[], name = "a") => card((trace) => {
-    Object.assign(trace.scopes?.[1] ?? {}, { name, module: name === "a" ? "Linear" : "" });
+  const sizes = (saved: number[], parameters: number[]) => card((trace) => {
     saved.forEach((each, at) => Object.assign(trace.rows?.scopes[at + 1] ?? [], { 1: parameters[at], 4: each }));
     Object.assign(trace.rows?.scopes[0] ?? [], { 1: 100 });
   });
   expect(sizes([2048, 2048, 1024], [25, 50, 25])).toMatchObject({ "saves most": "a and b, each 2 KiB", "is largest": "b Linear: 50 parameters (50\u00a0%)" });
   expect(sizes([2048, 2047, 2050], [0, 0, 0])["saves most"]).toBe("a, b and c, each 2 KiB");
-  expect(sizes([6144, 1024, 1024], [90, 5, 5], "h.0 … h.2 ×3")).toMatchObject({ "saves most": "h.0 … h.2 ×3: 6 KiB, each 2 KiB", "is largest": "h.0 … h.2 ×3: 90 parameters (90\u00a0%), each 30" });
+  const row = (blocks: [number, number]) => card((trace) => {
+    Object.assign(trace.scopes?.[1] ?? {}, { name: "h.0 … h.1 ×2", module: "" });
+    blocks.forEach((saved, at) => {
+      trace.scopes?.push({ name: `h.${at}`, module: "Block", parent: 1 });
+      trace.rows?.scopes.push([[4], 30, null, null, saved, 0, 1]);
+    });
+    trace.nodes.forEach((node, id) => (node.scope = node.scope === 1 ? 4 + (id % 2) : node.scope ?? 0));
+    trace.folded = [1, 2, 3];
+    Object.assign(trace.rows?.scopes[1] ?? [], { 1: 60, 4: 3072 });
+    Object.assign(trace.rows?.scopes[0] ?? [], { 1: 100 });
+  });
+  expect(row([2048, 2048])).toMatchObject({ "saves most": "h.0 … h.1 ×2: 3 KiB, each 2 KiB", "is largest": "h.0 … h.1 ×2: 60 parameters (60\u00a0%), each 30" });
+  expect(row([2048, 1024])["saves most"]).toBe("h.0 … h.1 ×2: 3 KiB");
   expect(sizes([0, 0, 0], [0, 0, 0])).not.toHaveProperty("saves most");
 });
 
@@ -294,6 +305,17 @@ it("says in which module of a row of them the gradient is largest", () => {
     trace.rows = { nodes: trace.rows?.nodes ?? [], scopes: [9, 2, 3, 2, 3, 80, 3].map((norm) => [[4], 0, 1e-3, 0, 0, 0, norm]) as never };
   });
   expect(told.gradient).toMatch(/from the output \(out: 2\) to the input \(in: 2\), largest at .*h\.1: 80$/);
+});
+
+it("opens the source where the model of a pass ends, not where another one does that was recorded with it", () => {
+  card((trace) => {
+    trace.files = [{ name: "train.py", lines: trace.nodes.map((_, id) => `line ${id + 1}`).concat("backward") }];
+    trace.nodes.forEach((node, id) => Object.assign(node, { file: 0, line: id + 1 }));
+    trace.folded = [1, 2, 3];
+    const start = trace.events.find(({ kind }) => kind === "backward_start") as TraceEvent & { kind: "backward_start" };
+    Object.assign(start, { file: 0, line: trace.nodes.length + 1, needs: start.needs.filter(([node]) => node < 3) });
+  });
+  expect(document.querySelector(".mg-line[aria-current=step]")?.textContent).toBe("3line 3");
 });
 
 it("says of a map at which box a pass begins, and of the ops of a program at which node", () => {

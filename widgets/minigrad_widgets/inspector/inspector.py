@@ -11,6 +11,7 @@ page that plays on its own, without a kernel and without network requests.
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -214,9 +215,7 @@ class Inspector(Widget):
             return load("checkpoints").draw({"": self._data}, self.step, self._title())
         if self.lens == "values" and step is None:
             return load("calculation").draw(self._data, self.step, self._title())
-        parts: list[str] | None = self.parts
-        hidden = set() if parts is None else set(PARTS).difference(parts)
-        return load("graph").draw(*self._drawn_at(step), hidden=hidden)
+        return load("graph").draw(*self._drawn_at(step), hidden=self._hidden())
 
     def to_png(self, step: int | None = None) -> bytes:
         """Return the graph as a PNG picture, folded as it is, at a step or the current one; or the checkpoint lens."""
@@ -271,6 +270,11 @@ class Inspector(Widget):
             return told_at(self._data, self.step)
         return self._told_of(self.step)
 
+    def _hidden(self) -> set[str]:
+        """Return the parts that the button "more" would show."""
+        parts: list[str] | None = self.parts
+        return set() if parts is None else set(PARTS).difference(parts)
+
     def _forward_number(self, step: int) -> str:
         """Return which step of the forward pass it is, and which operation, as the browser numbers them."""
         steps, events = self._trace.steps("forward"), self._data["events"]
@@ -284,7 +288,10 @@ class Inspector(Widget):
         words = Names(self._data)
         lines = [] if self.ask else arithmetic(self._data, step, lambda value: few(words.value(value)))
         number = self._forward_number(step) if self.lens == "forward" else f"step {step}"
-        return "\n".join([f"{number}: {describe(words, self._data['events'][step])}", *lines])
+        told = describe(words, self._data["events"][step])
+        if "leaves" in self._hidden():  # growing.ts says it so, too
+            told = re.sub(r"AccumulateGrad\((.+?)\)", r"the leaf \1", told)
+        return "\n".join([f"{number}: {told}", *lines])
 
 
 EMPTY: dict[str, Any] = {

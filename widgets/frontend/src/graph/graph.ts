@@ -474,6 +474,7 @@ export class GraphPane {
     for (const [id, { group }] of this.#nodes) mark(group, "data-size", found?.get(id) || null);
   }
 
+  /** Whether boxes of a map say norms. */
   norms(shown: boolean): void {
     if (shown === this.#norms) return;
     this.#norms = shown;

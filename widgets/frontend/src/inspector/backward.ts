@@ -133,7 +133,7 @@ export class BackwardLens implements Lens {
 
   /** On a map, whose boxes the reader sees before any node: at which of them a pass begins. */
   #begins(event: TraceEvent): string | undefined {
-    const [root, , value] = (event.kind === "backward_start" && event.roots[0]) || [];
+    const [root, , value] = (event.kind === "backward_start" && event.roots.length === 1 && event.roots[0]) || [];
     const box = chain(this.trace, this.trace.nodes[root ?? -1]?.scope).reverse().find((scope) => this.trace.folded?.includes(scope));
     return box === undefined ? undefined : `the backward pass begins at ${boxTitle(this.trace, box)}, with gradient ${brief(valueOf(this.trace, value)).replace(/\.$/, "")}: each box waits for the gradients that come down its arrows`;
   }

@@ -13,7 +13,6 @@ interface Actions {
   grown(): void;
 }
 
-
 function button(name: string, className: string, act: () => void): HTMLButtonElement {
   const made = html("button", { type: "button", class: className }, name);
   made.addEventListener("click", act);

@@ -56,6 +56,7 @@ export class Inspector {
   readonly #queue: QueueStrip;
   readonly #memory: Memory;
   readonly #table: ModuleTable;
+  readonly #colour: Colour;
   readonly #follow: Follow | null;
   readonly #ask: Ask;
   readonly #transport: Transport;
@@ -95,7 +96,7 @@ export class Inspector {
     this.#source = new SourcePane(trace, this.#called);
     this.#queue = new QueueStrip(trace, pick);
     this.#table = new ModuleTable(trace, this.#graph, pick);
-    const colour = new Colour(trace, this.#graph);
+    const colour = (this.#colour = new Colour(trace, this.#graph));
     this.#follow = live && new Follow(live, this.#details.arrived, pick, (nodes) => this.#reached(nodes));
     const numbers = this.#numbers && this.#follow ? [this.#numbers.element, this.#follow.element] : [];
     if (live && this.#follow) this.#details.arithmetic.trail = { entry: this.#follow.entry, array: (value) => live.slots.array(value) };
@@ -124,7 +125,9 @@ export class Inspector {
 
   /** More is shown of it, or less. */
   #grown(): void {
-    this.#graph.norms(this.#growing.has("norms"));
+    const norms = this.#growing.has("norms");
+    this.#graph.norms(norms);
+    if (this.#colour.measure === (norms ? null : "gradient")) this.#colour.choose(norms ? this.#colour.usual : null);
     this.#show({ nodes: [], edges: [] });
   }
 
@@ -352,7 +355,7 @@ export class Inspector {
 
   #showPosition(): void {
     const steps = this.#lens instanceof BackwardLens && this.#lens.name !== "values" ? this.#lens.steps : null;
-    this.#transport.show(this.#lens.position, this.#lens.last, this.#lens.text, this.#lens.counter, steps);
+    this.#transport.show(this.#lens.position, this.#lens.last, this.#growing.plain(this.#lens.text), this.#lens.counter, steps);
   }
 
   #showSource(shown: Maybe): void {
@@ -370,7 +373,8 @@ export class Inspector {
     if (event?.kind !== "backward_start" || !folded?.length) return undefined;
     const elsewhere = ({ file, line, scope }: NodeRecord): boolean => line != null && (file !== event.file || line !== event.line) && scope !== undefined;
     const ofModel = (node: NodeRecord): boolean => elsewhere(node) && chain(this.#trace, node.scope).every((scope) => scopes?.[scope]?.name !== "loss");
-    return [...nodes].reverse().find(ofModel);
+    const last = event.needs.reduce((most, [node]) => (node > most && ofModel(nodes[node] as NodeRecord) ? node : most), -1);
+    return nodes[last]; // of those that this pass reaches: the recording may hold other models
   }
 
   /** What tests read, so that they need no pixels. */

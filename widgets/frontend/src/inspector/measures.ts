@@ -9,7 +9,7 @@ import type { Trace } from "../trace/types";
 export const PER_ENTRY = "gradient per entry";
 const NO_TIMES = "time: not recorded, record(times=True) takes it";
 
-/** How much of its colour a box has. Times have few shades: those of one run that are near each other have the same. */
+/** How much of its colour a box has. Times have few shades, since one run cannot tell times apart that are within a factor of 2. */
 const shaded = (measure: Measure, share: number): number => (isTime(measure) && share > 0 ? VARIES ** Math.ceil(Math.log2(share) / Math.log2(VARIES)) : share);
 
 /** The choice of a measure: boxes are shaded by it, for gradients edges too; a legend says what the colours mean. */
@@ -18,6 +18,8 @@ export class Colour {
   readonly legend = html("div", { class: "mg-scales", "aria-live": "polite" });
   readonly #choice = html("select", {});
   readonly #rows: Rows;
+  /** The measure with which a map begins. */
+  readonly usual: Measure | null;
   /** Called after another choice. */
   onChoice: (measure: Measure | null) => void = () => undefined;
 
@@ -32,7 +34,8 @@ export class Colour {
     this.#choice.append(html("option", { value: "" }, "none"), ...options);
     this.element.append(this.#choice);
     this.element.hidden = known.length === 0;
-    if ((trace.folded?.length ?? 0) > 0 && known[0]) this.#choice.value = known[0];
+    this.usual = ((trace.folded?.length ?? 0) > 0 && known[0]) || null;
+    this.#choice.value = this.usual ?? "";
     this.#choice.addEventListener("change", () => this.choose(this.measure));
     graph.strip.prepend(this.legend);
   }

@@ -62,21 +62,23 @@ export function overview(trace: Trace, pick: (node: Maybe) => void): HTMLElement
   const counted = measureText(whole, "parameters");
   const lines: Line[] = [["is", `${scope?.module ?? ""}, ${counted ? `${several(counted, "parameter")}, ` : ""}${several(String(trace.nodes.length), "node")}`]];
   const total = trace.nodes.reduce((sum, { seconds }) => sum + (seconds?.[0] ?? 0) + (seconds?.[1] ?? 0), 0);
-  lines.push(...gradients(trace, parts(trace, true), link), ...costs(all, total, whole.flops, link), ...warmUp(trace, all, total, link));
-  lines.push(...largest("saved", all, whole, link), ...largest("parameters", all, whole, link));
+  const apart = parts(trace, true);
+  lines.push(...gradients(trace, apart, link), ...costs(all, total, whole.flops, link), ...warmUp(trace, all, total, link));
+  lines.push(...largest("saved", all, apart, whole, link), ...largest("parameters", all, apart, whole, link));
   lines.push(...shared(trace, all, link));
   const card = html("dl", { class: "mg-overview" }, ...lines.flatMap(([name, ...told]) => [html("dt", {}, name), html("dd", {}, ...told)]));
   return [html("h3", { class: "mg-name" }, "the model"), card];
 }
 
-/** What is largest by a measure: all that show the same number, and of a row of blocks what each of them has. */
-function largest(measure: "saved" | "parameters", all: readonly Part[], whole: Row, link: (part: Part) => HTMLElement): Line[] {
-  const text = ({ row }: Part, of = 1): string => measureText({ ...row, [measure]: row[measure] / of }, measure, 2);
+/** What is largest by a measure: all that show the same number, and of a row of blocks what each has, if all have as much. */
+function largest(measure: "saved" | "parameters", all: readonly Part[], apart: readonly Part[], whole: Row, link: (part: Part) => HTMLElement): Line[] {
+  const text = ({ row }: Part): string => measureText(row, measure, 2);
   const best = all.reduce((most, each) => (each.row[measure] > most.row[measure] ? each : most));
   if (best.row[measure] === 0) return [];
-  const [tied, alike] = [all.filter((each) => text(each) === text(best)), Number(/ ×(\d+)$/.exec(best.name)?.[1] ?? 1)];
+  const tied = all.filter((each) => text(each) === text(best));
+  const sizes = new Set(apart.filter(({ node, name }) => name !== best.name && best.nodes.includes(node)).map(text));
   const size = measure === "saved" ? text(best) : `${several(text(best), "parameter")} (${percent(best.row.parameters, whole.parameters)})`;
-  const [line, each] = [measure === "saved" ? "saves most" : "is largest", alike > 1 ? `, each ${text(best, alike)}` : ""];
+  const [line, each] = [measure === "saved" ? "saves most" : "is largest", sizes.size === 1 ? `, each ${[...sizes].join()}` : ""];
   if (tied.length > 1) return [[line, ...names(tied, NAMED.flops, link), `, each ${size}`]];
   return [[line, together(link(best), ":"), ` ${size}${each}`]];
 }

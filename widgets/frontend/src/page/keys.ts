@@ -35,7 +35,7 @@ function ownKey(event: KeyboardEvent): boolean {
   if (target?.matches("button, summary")) return event.key === " " || event.key === "Enter";
   if (target?.matches(".mg-called")) return [" ", "Enter", "ArrowUp", "ArrowDown"].includes(event.key);
   if (target?.matches(".mg-rows")) return event.key === "ArrowLeft" || event.key === "ArrowRight";
-  return (target?.matches(".mg-code, .mg-details-body, .mg-nodelist-body") ?? false) && /^(ArrowUp|ArrowDown|Page)/.test(event.key);
+  return (target?.matches(".mg-code, .mg-details-body, .mg-nodelist-body, .mg-meanings") ?? false) && /^(ArrowUp|ArrowDown|Page)/.test(event.key);
 }
 
 /** Redrawing may remove the focused element. The focus then stays in the inspector, so that the next key does not leave it. */

@@ -1,0 +1,16 @@
+"""What the site's search knows of its pages (website/search.py)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from website.search import MOST, weights
+
+
+def test_a_page_counts_by_how_much_it_says_about_a_word() -> None:
+    pages = {"lesson": Counter(version=40, view=10, here=1, other=49), "list": Counter(version=1, view=12, other=387)}
+    assert weights(pages) == {"version": {"lesson": MOST}, "view": {"lesson": MOST, "list": 5}, "other": {"list": MOST}}
+
+
+def test_a_word_of_one_page_needs_no_weight() -> None:
+    assert weights({"lesson": Counter(version=40), "list": Counter(view=3)}) == {}
