@@ -194,6 +194,16 @@ def test_a_strip_of_many_levels_goes_into_a_narrow_page(page: Page, opened: Open
     assert root.evaluate(OUT) == []
 
 
+def test_a_box_that_is_named_by_a_number_says_its_class(page: Page, opened: Opened) -> None:
+    """In a notebook's pane, whose map is drawn so small that other classes are left out."""
+    page.set_viewport_size({"width": 896, "height": 760})
+    case = MODELS["mlp"][1]()
+    root = opened(inspect(case.model, *case.inputs, **case.loss))
+    assert root.locator(".mg-brief").count() == 1
+    titles = root.locator(".mg-title").all_text_contents()
+    assert sorted(titles) == ["1 Linear", "2 ReLU", "3 Linear", "4 ReLU", "5 Linear", "loss"]
+
+
 def test_the_buttons_that_zoom_stay_in_one_line(page: Page, opened: Opened) -> None:
     """Beside the levels or below them: one of them alone was beside the levels, the others below."""
     page.set_viewport_size({"width": 420, "height": 900})

@@ -176,9 +176,10 @@ export class GraphPane {
     if (!parts || !box) return;
     const room = box.width - BESIDE;
     const most = this.#brief ? Math.floor(room / (BOLD * Math.max(SMALLEST, this.#letters))) : Infinity;
-    const whole = this.#brief || parts.row ? box.title.replace(/Backward\d+$/, "") : box.title;
-    const name = within(whole, most);
     const kind = id < 0 ? (this.trace.scopes?.[scopeOf(id)]?.module ?? "") : "";
+    const whole = this.#brief || parts.row ? box.title.replace(/Backward\d+$/, "") : box.title;
+    const numbered = this.#brief && /^[\d.]+$/.test(whole) && kind !== "" ? `${whole} ${kind}` : whole; // a number alone says little
+    const name = within(numbered.length <= most ? numbered : whole, most);
     const fit = kind !== "" && !this.#brief && name.length * WIDE + kind.length * NARROW + 10 <= room;
     write(parts.title, name);
     if (parts.lines[2]) write(parts.lines[2], fit ? kind : "");
