@@ -60,8 +60,8 @@ def weights(words: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
             found.setdefault(word, {})[page] = count, count / sqrt(counted.total())
     weighed = {}
     for word, pages in found.items():
-        most = max(share for _, share in pages.values())
-        if len(pages) > 1:
-            weighed[word] = {page: round(MOST * share / most) for page, (count, share) in pages.items()
-                             if count > 1 and 2 * share > most}
-    return {word: pages for word, pages in weighed.items() if pages}
+        often = {page: share for page, (count, share) in pages.items() if count > 1}
+        if often and len(pages) > 1:
+            most = max(often.values())
+            weighed[word] = {page: round(MOST * share / most) for page, share in often.items() if 2 * share > most}
+    return weighed

@@ -12,5 +12,10 @@ def test_a_page_counts_by_how_much_it_says_about_a_word() -> None:
     assert weights(pages) == {"version": {"lesson": MOST}, "view": {"lesson": MOST, "list": 5}, "other": {"list": MOST}}
 
 
+def test_a_short_page_that_has_a_word_once_is_no_measure() -> None:
+    pages = {"lesson": Counter(nan=20, other=380), "puzzles": Counter(nan=8, other=392), "short": Counter(nan=1)}
+    assert weights(pages)["nan"] == {"lesson": MOST}
+
+
 def test_a_word_of_one_page_needs_no_weight() -> None:
     assert weights({"lesson": Counter(version=40), "list": Counter(view=3)}) == {}
