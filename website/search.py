@@ -54,14 +54,12 @@ def weights(words: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
 
     A page of twice the length may have a word more often and yet be less about it.
     """
-    found: dict[str, dict[str, tuple[int, float]]] = {}
+    pages_with = Counter(word for counted in words.values() for word in counted)
+    shares: dict[str, dict[str, float]] = {}
     for page, counted in words.items():
         for word, count in counted.items():
-            found.setdefault(word, {})[page] = count, count / sqrt(counted.total())
-    weighed = {}
-    for word, pages in found.items():
-        often = {page: share for page, (count, share) in pages.items() if count > 1}
-        if often and len(pages) > 1:
-            most = max(often.values())
-            weighed[word] = {page: round(MOST * share / most) for page, share in often.items() if 2 * share > most}
-    return weighed
+            if count > 1 and pages_with[word] > 1:
+                shares.setdefault(word, {})[page] = count / sqrt(counted.total())
+    return {word: {page: round(MOST * share / max(pages.values())) for page, share in pages.items()
+                   if 2 * share > max(pages.values())}
+            for word, pages in shares.items()}
