@@ -92,9 +92,9 @@ def test_a_number_that_is_typed_moves_all_that_follow(seen: Page, axe: Axe) -> N
 
 
 def left_edges(root: Locator) -> list[float]:
-    """Where the boxes of the nodes begin, in pixels from the left of the window."""
-    found: list[float] = root.locator(".mg-node > .mg-box").evaluate_all(
-        "boxes => boxes.map(box => box.getBoundingClientRect().left)")
+    """Where the boxes of the nodes begin, in pixels: one look, for in another size all are drawn anew."""
+    found: list[float] = root.evaluate(
+        "root => [...root.querySelectorAll('.mg-node > .mg-box')].map(box => box.getBoundingClientRect().left)")
     return found
 
 
@@ -107,13 +107,12 @@ def test_the_graph_makes_room_for_an_open_panel(seen: Page) -> None:
     summary = root.locator(".mg-numbers > summary")
     summary.click()
     expect(root.locator(".mg-numbers .mg-nodelist-body")).to_be_hidden()
-    seen.wait_for_function("([box, left]) => box.getBoundingClientRect().left < left", arg=[
-        root.locator(".mg-node > .mg-box").first.element_handle(), beside[0]])
+    first, drawn = "root.querySelector('.mg-node > .mg-box').getBoundingClientRect().left", root.element_handle()
+    seen.wait_for_function(f"([root, left]) => {first} < left", arg=[drawn, beside[0]])
     assert min(left_edges(root)) < panel["x"] + panel["width"]
     summary.click()
     expect(root.locator(".mg-numbers .mg-nodelist-body")).to_be_visible()
-    seen.wait_for_function("([box, left]) => Math.abs(box.getBoundingClientRect().left - left) < 1", arg=[
-        root.locator(".mg-node > .mg-box").first.element_handle(), beside[0]])
+    seen.wait_for_function(f"([root, left]) => Math.abs({first} - left) < 1", arg=[drawn, beside[0]])
 
 
 def test_the_keyboard_and_the_pointer_change_numbers(seen: Page) -> None:

@@ -303,6 +303,12 @@ def mapped(opened: Opened, blocks: int = 12) -> Locator:
     return root
 
 
+def sides(root: Locator, parts: str) -> Sides:
+    """The sides of these parts of a picture, in one look: a drawing that gets another size is drawn anew."""
+    found: Sides = root.evaluate(f"(root, parts) => ({SIDES})([...root.querySelectorAll(parts)])", parts)
+    return found
+
+
 def overlap(one: list[float], other: list[float]) -> bool:
     """Whether two parts of the page lie over each other, by more than the rounding of a pixel."""
     return min(one[1], other[1]) - max(one[0], other[0]) > 1 and min(one[3], other[3]) - max(one[2], other[2]) > 1
@@ -313,19 +319,19 @@ def overlap(one: list[float], other: list[float]) -> bool:
 def test_the_map_is_whole_and_legible(page: Page, opened: Opened, width: int, height: int) -> None:
     page.set_viewport_size({"width": width, "height": height})
     root = mapped(opened)
-    [frame] = root.locator(".mg-svg").evaluate_all(SIDES)
-    boxes: Sides = root.locator(".mg-box").evaluate_all(SIDES)
+    [frame] = sides(root, ".mg-svg")
+    boxes = sides(root, ".mg-box")
     assert 8 <= len(boxes) <= 30
     for left, right, top, bottom in boxes:
         assert frame[0] <= left and right <= frame[1] and frame[2] <= top and bottom <= frame[3]
     assert not [pair for pair in combinations(boxes, 2) if overlap(*pair)]
-    tools: Sides = root.locator(".mg-tools summary, .mg-colour, .mg-zoom, .mg-legend, .mg-scales").evaluate_all(SIDES)
+    tools = sides(root, ".mg-tools summary, .mg-colour, .mg-zoom, .mg-legend, .mg-scales")
     assert not [(box, tool) for box in boxes for tool in tools if overlap(box, tool)]
     assert min(root.locator(".mg-world text").evaluate_all(LETTERS)) >= 11
-    titles: Sides = root.locator(".mg-title").evaluate_all(SIDES)
+    titles = sides(root, ".mg-title")
     assert len(titles) == len(boxes)
     assert all(any(box[0] <= title[0] and title[1] <= box[1] for box in boxes) for title in titles)
-    said: Sides = root.locator(".mg-measured :is(.mg-caption, .mg-told, .mg-class)").evaluate_all(SIDES)
+    said = sides(root, ".mg-measured :is(.mg-caption, .mg-told, .mg-class)")
     drawn = [each for each in said if each[1] > each[0]]
     assert len(drawn) >= len(boxes) / 2
     assert all(any(box[0] <= left and right <= box[1] and box[2] <= top and bottom <= box[3] + 1 for box in boxes)
@@ -414,7 +420,7 @@ def test_the_table_has_its_gradients_in_sight(page: Page, opened: Opened, width:
     root.locator(".mg-summary > summary").click()
     cells = root.locator(".mg-summary td[data-measure=gradient]")
     expect(cells.last).to_be_visible()
-    [body] = root.locator(".mg-summary > .mg-nodelist-body").evaluate_all(SIDES)
+    [body] = sides(root, ".mg-summary > .mg-nodelist-body")
     assert max(right for _, right, _, _ in cells.evaluate_all(SIDES)) <= body[1] + 1
     assert root.locator(".mg-summary tbody th[title*='a_long_name_of_a_layer_that_nobody_shortened']").count()
 
@@ -427,8 +433,8 @@ def test_no_number_of_the_table_is_cut(page: Page, opened: Opened, width: int) -
     root.locator(".mg-summary > summary").click()
     body = root.locator(".mg-summary > .mg-nodelist-body")
     expect(body.locator("tbody tr").first).to_be_visible()
-    [row, *_], [sides] = body.locator("tbody tr").evaluate_all(SIDES), body.evaluate_all(SIDES)
-    assert (sides[3] - row[2]) / 25 >= 6  # rows in view
+    [row, *_], [around] = sides(body, "tbody tr"), body.evaluate_all(SIDES)
+    assert (around[3] - row[2]) / 25 >= 6  # rows in view
     assert body.evaluate("body => body.scrollWidth > body.clientWidth")
     for left in (0, 30, 60, 90, 120):
         body.evaluate("(body, left) => { body.scrollLeft = left; }", left)
@@ -468,13 +474,13 @@ def test_the_map_fills_its_window(page: Page, opened: Opened, width: int, height
     """A page of its own, and then the whole window."""
     page.set_viewport_size({"width": width, "height": height})
     root = mapped(opened)
-    [sides] = root.evaluate_all(SIDES)
-    assert sides[3] - sides[2] > 0.9 * height
+    [around] = root.evaluate_all(SIDES)
+    assert around[3] - around[2] > 0.9 * height
     root.press("f")
     expect(root).to_have_attribute("data-whole", "")
     root.evaluate(SETTLED)
-    [frame] = root.locator(".mg-svg").evaluate_all(SIDES)
-    boxes: Sides = root.locator(".mg-box").evaluate_all(SIDES)
+    [frame] = sides(root, ".mg-svg")
+    boxes = sides(root, ".mg-box")
     wide = max(box[1] for box in boxes) - min(box[0] for box in boxes)
     high = max(box[3] for box in boxes) - min(box[2] for box in boxes)
     assert wide > 0.6 * (frame[1] - frame[0]) or high > 0.6 * (frame[3] - frame[2])
@@ -555,7 +561,7 @@ def test_boxes_move_smoothly_and_what_was_opened_stays(page: Page, opened: Opene
         assert ways == sorted(ways, reverse=True), f"{title} does not go straight to its place"
     expect(root.locator("output.mg-text")).to_have_text(said)
     expect(root.locator(".mg-lit")).to_have_count(1)
-    [frame], [lit] = root.locator(".mg-svg").evaluate_all(SIDES), root.locator(".mg-lit .mg-box").evaluate_all(SIDES)
+    [frame], [lit] = sides(root, ".mg-svg"), sides(root, ".mg-lit .mg-box")
     assert frame[0] <= lit[0] < lit[1] <= frame[1] and frame[2] <= lit[2] < lit[3] <= frame[3]
     root.locator(".mg-summary > summary").click()
     expect(root.locator(".mg-summary tbody tr").first).to_be_visible()

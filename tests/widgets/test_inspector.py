@@ -26,7 +26,7 @@ from tests.widgets import synthetic
 
 FRONTEND = Path(__file__).parents[2] / "widgets" / "frontend"
 PNG = b"\x89PNG\r\n\x1a\n"
-LARGEST = 355_000  # bytes of a page beside its trace
+LARGEST = 360_000  # bytes of a page beside its trace
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
