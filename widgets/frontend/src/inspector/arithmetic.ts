@@ -56,8 +56,8 @@ function reason(trace: Trace, name: string): string {
 export class Arithmetic {
   /** The followed number, if numbers can be followed. */
   trail: Trail | null = null;
-  readonly #receipts: Receipts;
-  readonly #contents: Contents;
+  #receiptsMade: Receipts | null = null;
+  #contentsMade: Contents | null = null;
   /** By node, edge, and incoming and outgoing values: whether the numbers contradict. Computing it at every step would be slow. */
   readonly #verdicts = new Map<string, boolean>();
   #all: [edges: string[], saved: Maybe] = [[], null];
@@ -65,9 +65,15 @@ export class Arithmetic {
   constructor(
     private readonly trace: Trace,
     private readonly light: Light,
-  ) {
-    this.#receipts = new Receipts(trace);
-    this.#contents = new Contents(trace);
+  ) {}
+
+  // Both look at all events: made when a node is first shown, they don't delay the opening of a large trace.
+  get #receipts(): Receipts {
+    return (this.#receiptsMade ??= new Receipts(this.trace));
+  }
+
+  get #contents(): Contents {
+    return (this.#contentsMade ??= new Contents(this.trace));
   }
 
   /** The lines of a node at a moment; empty if there is nothing to compute. */

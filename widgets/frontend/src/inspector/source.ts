@@ -111,7 +111,7 @@ export class Called {
   /** The edges to an output of a node, by `node:output_nr`; none before a name is first pointed at. */
   readonly #edges = new Map<string, string[]>();
   /** The lines at which each tensor with a name was created or used, by file. */
-  readonly #lines = new Map<number, [file: number, line: number][]>();
+  #linesOf: Map<number, [file: number, line: number][]> | null = null;
   readonly #meanings: Meanings;
   #name: HTMLElement | null = null;
   #moment: Moment | null = null;
@@ -136,15 +136,24 @@ export class Called {
     trace.nodes.forEach((node, id) => {
       if (node.variable !== undefined) this.#leaves.set(node.variable, id);
     });
-    for (const event of trace.events) {
+  }
+
+  get #lines(): Map<number, [file: number, line: number][]> {
+    return (this.#linesOf ??= this.#uses());
+  }
+
+  #uses(): Map<number, [file: number, line: number][]> {
+    const lines = new Map<number, [file: number, line: number][]>();
+    for (const event of this.trace.events) {
       if (event.kind !== "forward") continue;
       for (const tensor of [...event.inputs, ...event.outputs]) {
-        if (tensor === null || !trace.tensors[tensor]?.name) continue;
-        const [known, { file, line }] = [this.#lines.get(tensor) ?? [], event];
+        if (tensor === null || !this.trace.tensors[tensor]?.name) continue;
+        const [known, { file, line }] = [lines.get(tensor) ?? [], event];
         if (file !== undefined && line !== undefined && !known.some(([of, row]) => of === file && row === line)) known.push([file, line]);
-        this.#lines.set(tensor, known);
+        lines.set(tensor, known);
       }
     }
+    return lines;
   }
 
   /** A line of a file (from 1) as text, in which the names of tensors can be pointed at. */
@@ -222,6 +231,7 @@ export class Called {
 
   /** The meaning of a name at a line; null if it is not a tensor. */
   #meant(file: number, at: number, line: string, name: string, from: number): Meant | null {
+    if (!this.#named.has(name) && !this.#meanings.knows(file, name)) return null;
     if (new RegExp(`\\blambda\\b[^:]*\\b${name}\\b`).test(line)) return null;
     const use = this.#meanings.use(file, at, line, from, name);
     if (use === null || use === "argument") return null;

@@ -88,6 +88,8 @@ export class Meanings {
   readonly #ofBody = new Map<string, Row[]>();
   readonly #known = new WeakMap<Row[], Set<string>>();
   readonly #rows = new Map<number, Row[]>();
+  /** By file, the names that have held a tensor. */
+  readonly #names = new Map<number, Set<string>>();
   /** By file and line, the steps at which the program reached it. */
   readonly #starts = new Map<string, number[]>();
 
@@ -99,6 +101,9 @@ export class Meanings {
         calls.set(row.call, this.#within(row.file, row.line).at(-1));
       }
       push(this.#rows, row.file, { ...row, body: calls.get(row.call) });
+      const names = this.#names.get(row.file) ?? new Set();
+      for (const [name, tensor] of row.names) if (tensor !== null) names.add(name);
+      this.#names.set(row.file, names);
     }
     let [before, beside]: (number | undefined)[] = [];
     trace.events.forEach(({ file, line }, step) => {
@@ -138,6 +143,11 @@ export class Meanings {
     const found = this.#begun.get(file) ?? statements(this.#lines(file));
     this.#begun.set(file, found);
     return found[line - 1] ?? { first: line, quoted: false };
+  }
+
+  /** Whether a name has held a tensor anywhere in a file: quickly told, since most words of a program have not. */
+  knows(file: number, name: string): boolean {
+    return this.#names.get(file)?.has(name) ?? false;
   }
 
   /** Whether the meaning of a name at a line was recorded. */
