@@ -1,9 +1,11 @@
 """Cells that are run in a lesson's page: the script of each page, and the Python shell that its worker runs.
 
-They use the Pyodide of the lab (website/lab.py). `python -m website.cells DIR`, with the folder of a built site, prints
-what is fetched for the first cell.
+They use the Pyodide of the lab (website/lab.py). A page that was opened from a folder may read nothing but scripts: for
+it, each file that a cell may need is there once more, as a script that hands it over. `python -m website.cells DIR`,
+with the folder of a built site, prints what is fetched for the first cell.
 """
 
+import base64
 import gzip
 import json
 import shutil
@@ -20,6 +22,8 @@ STATIC = [Path("_static") / name for name in ("cells.js", "cells_worker.js")]
 CORE = ["pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"]
 SCRIPTS = ("pyodide.js", "pyodide.asm.js")  # what a browser reads by itself, so that the page cannot count it
 LOADED = ["comm", "minigrad-kit", "traitlets"]  # by static/cells_worker.js, with all that these depend on
+IN_LESSONS = ["matplotlib", "scikit-learn"]  # which some cells of lessons import besides
+FOLDER = Path("_static") / "folder"
 SCRIPT = '<script src="../_static/cells.js" data-minigrad-cells></script>'
 
 
@@ -37,18 +41,28 @@ def complete(site: Path) -> None:
     for page in (site / "lessons").glob("*.html"):
         text = page.read_text(encoding="utf-8")
         page.write_text(text.replace("data-minigrad-cells", told), encoding="utf-8")
+    (site / FOLDER).mkdir(exist_ok=True)
+    for file in dict.fromkeys([*first_cell(site)[1:], *_packages(site, IN_LESSONS)]):
+        packed = base64.b64encode(gzip.compress((site / file).read_bytes(), 6, mtime=0)).decode()
+        script = f"minigradFile({json.dumps(file.name)}, {json.dumps(packed)});\n"
+        (site / FOLDER / f"{file.name}.js").write_text(script, encoding="utf-8")
 
 
 def first_cell(site: Path) -> list[Path]:
     """The files of a site that are fetched when a cell is first run."""
+    return [*STATIC, SHELL, *(LAB / name for name in CORE), *_packages(site, LOADED)]
+
+
+def _packages(site: Path, names: list[str]) -> list[Path]:
+    """The files of packages, and of all that they depend on."""
     packages = json.loads((site / LAB / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
-    wanted, found = list(LOADED), []
+    wanted, found = list(names), []
     while wanted:
         package = packages[wanted.pop().replace("_", "-")]
         if package["file_name"] not in found:
             found.append(package["file_name"])
             wanted += package["depends"]
-    return [*STATIC, SHELL, *(LAB / name for name in (*CORE, *found))]
+    return [LAB / name for name in found]
 
 
 def sent(file: Path) -> int:

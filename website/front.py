@@ -83,8 +83,8 @@ api/index
 
 
 LAB = """<a href="lab/lab/index.html?path=00_build_it_yourself.ipynb">Open a lesson in your browser</a>: nothing to
-install. On the pages of the lessons, too, each cell can be edited and run in place. In a copy of this site, without a
-network, `python -m http.server` serves both. Or install them:
+install. On the pages of the lessons, too, each cell can be edited and run in place, also in a copy of this site that is
+opened from a folder, without a network; there `python -m http.server` serves JupyterLab. Or install them:
 
 """
 

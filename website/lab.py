@@ -35,6 +35,8 @@ NOT_THERE = {"labextension", "nbextension", "..", ".pyc", ".so", ".pyd"}
 # imports; of jedi, what it knows of packages that are not there, file by file, which takes a second to unpack.
 LEFT_OUT = {"numpy": re.compile(r"numpy/f2py/|/lapack_lite\.|\.(pyi|pxd|pyx|h|c|a)$"),
             "jedi": re.compile("jedi/third_party/(django-stubs|typeshed/third_party)/")}
+# What `from numpy import *` imports, and thereby SciPy, of what is left out.
+STAND_INS = {"numpy/f2py/__init__.py": '"""It compiles Fortran, which no browser can."""\n'}
 OURS = ("minigrad", "minigrad_widgets", "minigrad_lessons")
 EXTENSIONS = ("anywidget", "jupyterlab_widgets", "jupyterlite_pyodide_kernel")  # parts of JupyterLab's page
 SHARE = "share/jupyter/labextensions/"
@@ -52,8 +54,8 @@ GOES_ON = {"await r.ready,await r.handleMessage(e)":
 # A page that was opened from a folder may load no script of JupyterLite, and would stay white.
 FROM_FOLDER = """<script>
       if (location.protocol === 'file:') addEventListener('DOMContentLoaded', () => {
-        const text = 'A browser runs no Python in a page that was opened from a folder. Run “python -m http.server” ' +
-          'in the folder of the site, open http://localhost:8000, and choose the lesson there.';
+        const text = 'JupyterLab does not open from a folder. The cells of the lesson’s own page do run there: go back to ' +
+          'it. Or run “python -m http.server” in the folder of the site, and open http://localhost:8000.';
         const style = 'margin: 2rem; font: 1rem sans-serif';
         document.body.prepend(Object.assign(document.createElement('p'), { textContent: text, style }));
       });
@@ -166,7 +168,7 @@ def _add_pyodide(target: Path) -> None:
 
 
 def _slim(place: Path, package: dict[str, Any], left_out: re.Pattern[str]) -> None:
-    """Write the wheel of a package anew, without some files; Pyodide needs no list of them either.
+    """Write the wheel of a package anew, without some files or with others for them; Pyodide needs no list of them.
 
     Raises:
         ValueError: if it is not the wheel of the lock.
@@ -177,8 +179,10 @@ def _slim(place: Path, package: dict[str, Any], left_out: re.Pattern[str]) -> No
     whole = wheel.rename(wheel.with_suffix(".whole"))
     with zipfile.ZipFile(whole) as given, zipfile.ZipFile(wheel, "w") as made:
         for entry in given.infolist():
-            if not left_out.search(entry.filename) and not entry.filename.endswith("/RECORD"):
-                made.writestr(entry, given.read(entry), zipfile.ZIP_DEFLATED, 9)
+            left = left_out.search(entry.filename) or entry.filename.endswith("/RECORD")
+            if entry.filename in STAND_INS or not left:
+                data = STAND_INS.get(entry.filename) or given.read(entry)
+                made.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
     whole.unlink()
     package["sha256"] = _digest(wheel)
 

@@ -3,10 +3,11 @@
 (() => {
   const own = document.currentScript;
   const MEGA = 1e6;
-  const SERVE = 'A browser runs no Python in a page that was opened from a folder. To run this lesson, or a cell below in ' +
-    'place, run “python -m http.server” in the folder of the site, and open http://localhost:8000.';
-  const HOW = 'Each cell of code below can be edited and run in place: click into it, then Shift+Enter. Python is fetched ' +
-    `once, with the first run (${own.dataset.download} MB).`;
+  const served = location.protocol.startsWith('http');
+  const PLACE = 'Each cell of code below can be edited and run in place: click into it, then Shift+Enter.';
+  const SERVE = `${PLACE} JupyterLab does not open from a folder: for it, run “python -m http.server” in the folder of ` +
+    'the site, and open http://localhost:8000.';
+  const HOW = `${PLACE} Python is fetched once, with the first run (${own.dataset.download} MB).`;
   const STOPPED = 'Stopped. What had run is forgotten: the next run begins at the top.';
 
   function make(name, options = {}, ...inside) {
@@ -224,6 +225,55 @@
     else element.append(make('pre', {}, data['text/markdown'] ?? data['text/plain']));
   }
 
+  // ---- The files of a site that was opened from a folder, where a page may read nothing but scripts: each of these
+  // hands its file over, compressed (website/cells.py writes them).
+  const handed = new Map();
+  const files = new Map();
+
+  function fileOf(name) {
+    if (!files.has(name)) files.set(name, read(name));
+    return files.get(name);
+  }
+
+  async function read(name) {
+    const text = await new Promise((resolve, reject) => {
+      handed.set(name, resolve);
+      const missing = () => reject(new Error(`the folder of the site has no ${name} for its pages`));
+      document.head.append(make('script', { src: new URL(`folder/${encodeURIComponent(name)}.js`, own.src).href, onerror: missing }));
+    });
+    const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();
+  }
+
+  window.minigradFile = (name, text) => handed.get(name)?.(text);
+
+  /** A worker that is started from the text of its script, and given the files that it asks for. */
+  class FolderWorker {
+    constructor() {
+      this.begun = fileOf('cells_worker.js').then((text) => this.begin(text));
+      this.begun.catch((error) => this.onerror(error));
+    }
+
+    begin(text) {
+      const worker = new Worker(URL.createObjectURL(new Blob([text], { type: 'text/javascript' })));
+      worker.onmessage = ({ data }) => (data.wanted ? this.hand(worker, data.wanted) : this.onmessage({ data }));
+      worker.onerror = (event) => this.onerror(event);
+      return worker;
+    }
+
+    hand(worker, file) {
+      fileOf(file).then((bytes) => worker.postMessage({ file, bytes }), (error) => worker.postMessage({ file, why: error.message }));
+    }
+
+    postMessage(said) {
+      this.begun.then((worker) => worker.postMessage(said), () => undefined); // onerror has said why there is none
+    }
+
+    terminate() {
+      this.begun.then((worker) => worker.terminate(), () => undefined);
+    }
+  }
+
   // ---- Python, in a worker; one that was stopped is replaced by another with the next run.
   class Python {
     constructor(page) {
@@ -242,7 +292,7 @@
       this.read = 0;
       this.ready = false;
       this.models = new Map();
-      const worker = (this.worker = new Worker(new URL('cells_worker.js', own.src)));
+      const worker = (this.worker = served ? new Worker(new URL('cells_worker.js', own.src)) : new FolderWorker());
       worker.onmessage = ({ data }) => worker === this.worker && this.hear(typeof data === 'string' ? JSON.parse(data) : data);
       worker.onerror = (event) => worker === this.worker && this.hear({ failed: event.message ?? 'the worker cannot be started' });
     }
@@ -420,8 +470,7 @@
 
   const elements = [...document.querySelectorAll('div.cell')].filter((cell) => cell.querySelector(':scope > .cell_input .highlight pre'));
   if (elements.length === 0) return;
-  const served = location.protocol.startsWith('http');
   const head = document.querySelector('a.run-here')?.closest('p') ?? document.querySelector('h1');
   head.after(make('p', { className: 'cells-note' }, served ? HOW : SERVE));
-  if (served) new Cells(elements);
+  new Cells(elements);
 })();

@@ -142,9 +142,23 @@ def test_a_cell_is_edited_stopped_and_put_back(lite: Lite) -> None:
     assert lite.wrong == []
 
 
-def test_a_page_opened_from_a_folder_says_what_to_do(browser: Browser, site: Path) -> None:
-    page = browser.new_page()
+def test_cells_run_in_a_page_that_was_opened_from_a_folder(browser: Browser, site: Path) -> None:
+    """With no server and no network: a picture, packages that the lesson does not import, and a second start."""
+    context = browser.new_context(offline=True)
+    page, wrong = context.new_page(), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
     page.goto((site / "lessons" / f"{LESSON}.html").as_uri())
     expect(page.locator(".cells-note")).to_contain_text("python -m http.server")
-    expect(page.locator(".cell-bar")).to_have_count(0)
-    page.close()
+    cell = page.locator("div.cell:has(.cell-bar)").first
+    run(cell)
+    ended(cell)
+    expect(cell.locator(".mg-root[data-ready] svg").first).to_be_visible()
+    run(cell, "\nfrom sklearn.datasets import load_digits\nimport matplotlib\nprint(len(load_digits().data))")
+    expect(cell.locator(".cell_output")).to_contain_text("1797", timeout=PATIENCE)
+    run(cell, NO_END)
+    cell.get_by_role("button", name="Stop cell 1").click()
+    cell.get_by_role("button", name="Reset cell 1").click()
+    run(cell, "\nprint(6 * 7)")
+    expect(cell.locator(".cell_output")).to_contain_text("42", timeout=PATIENCE)
+    assert wrong == []
+    context.close()
