@@ -54,8 +54,8 @@ GOES_ON = {"await r.ready,await r.handleMessage(e)":
 # A page that was opened from a folder may load no script of JupyterLite, and would stay white.
 FROM_FOLDER = """<script>
       if (location.protocol === 'file:') addEventListener('DOMContentLoaded', () => {
-        const text = 'JupyterLab does not open from a folder. The cells of the lesson’s own page do run there: go back to ' +
-          'it. Or run “python -m http.server” in the folder of the site, and open http://localhost:8000.';
+        const text = 'JupyterLab does not open from a folder. The cells of the lesson’s own page do run there: go ' +
+          'back to it. Or run “python -m http.server” in the folder of the site, and open http://localhost:8000.';
         const style = 'margin: 2rem; font: 1rem sans-serif';
         document.body.prepend(Object.assign(document.createElement('p'), { textContent: text, style }));
       });
