@@ -61,9 +61,10 @@ def answers(root: Locator) -> None:
     assert "per entry" not in gradient
     [time, *_] = re.findall(r": ([\d.]+ [mµ]?s)\b", told["costs most"])
     texts = root.locator(".mg-node :is(.mg-caption, .mg-told)").all_text_contents()
-    assert not any(texts) or any(time in text for text in texts)  # a map that is drawn small has titles only
     said = [text.split(" · ") for text in root.locator(".mg-measured .mg-caption").all_text_contents()]
-    assert all("∇" in facts[1] for facts in said if len(facts) > 1)
+    small = root.locator(".mg-brief").count()  # its boxes say the gradient, and the time if there is room
+    assert small or any(time in text for text in texts)
+    assert all("‖∇‖" in facts[0 if small else 1] for facts in said if small or len(facts) > 1)
     assert root.locator(".mg-levels [aria-pressed=true]").count() == 1
     assert root.locator(".mg-slider").input_value() == root.locator(".mg-counter").inner_text().split(" / ")[0]
     assert root.evaluate(LONG) == 0
@@ -202,6 +203,28 @@ def test_a_box_that_is_named_by_a_number_says_its_class(page: Page, opened: Open
     assert root.locator(".mg-brief").count() == 1
     titles = root.locator(".mg-title").all_text_contents()
     assert sorted(titles) == ["1 Linear", "2 ReLU", "3 Linear", "4 ReLU", "5 Linear", "loss"]
+
+
+# The sizes of letters in boxes on the screen, and whether each text ends in its box.
+SMALL = """boxes => boxes.map(box => {
+  const [text, edge] = [box.querySelector('.mg-caption'), box.querySelector('.mg-box').getBoundingClientRect()];
+  const size = parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a;
+  return [size, text.getBoundingClientRect().right < edge.right];
+})"""
+
+
+@pytest.mark.parametrize("size", [(848, 760), (800, 900)])
+def test_small_boxes_say_what_the_colour_does_not(page: Page, opened: Opened, size: tuple[int, int]) -> None:
+    """Beside colours for the time, all give the gradient's norm: where it shrinks can be read off a notebook's map."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    case = MODELS["unet"][1]()
+    root = opened(inspect(case.model, *case.inputs, **case.loss))
+    assert root.locator(".mg-brief").count() == 1
+    texts, boxes = root.locator(".mg-measured .mg-caption"), root.locator(".mg-measured")
+    assert texts.count() == 18 and all(re.match(r"‖∇‖ \d", text) for text in texts.all_text_contents())
+    assert all(letters >= 10.99 and inside for letters, inside in boxes.evaluate_all(SMALL))
+    root.locator(".mg-colour select").select_option("gradient")
+    assert all(re.match(r"[\d.]+ (µs|ms|s)\b", text) for text in texts.all_text_contents())
 
 
 def test_the_buttons_that_zoom_stay_in_one_line(page: Page, opened: Opened) -> None:
