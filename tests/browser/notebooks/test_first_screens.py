@@ -98,7 +98,7 @@ LETTERS = """texts => [...new Set(texts.filter(text => text.checkVisibility() &&
   .map(text => getComputedStyle(text).fontSize))]"""
 
 
-def test_a_narrow_page_has_the_card_under_the_map(page: Page, opened: Opened) -> None:
+def test_a_narrow_page_has_the_card_above_the_map(page: Page, opened: Opened) -> None:
     """Each has the whole width; all numbers in a box have letters of one size."""
     case = MODELS["mlp"][1]()
     page.set_viewport_size({"width": 416, "height": 900})
@@ -106,7 +106,7 @@ def test_a_narrow_page_has_the_card_under_the_map(page: Page, opened: Opened) ->
     whole(root)
     parts = [root.locator(part).bounding_box() for part in (".mg-svg", ".mg-details-body", ".mg-overview")]
     assert all(part and part["x"] >= 0 and part["x"] + part["width"] <= 416 for part in parts)
-    assert parts[0] and parts[1] and parts[1]["y"] >= parts[0]["y"] + parts[0]["height"]
+    assert parts[0] and parts[1] and parts[0]["y"] >= parts[1]["y"] + parts[1]["height"]
     assert parts[1]["width"] > 350
     page.set_viewport_size({"width": 1440, "height": 900})
     expect(root.locator(".mg-told").first).not_to_be_empty()
@@ -225,6 +225,29 @@ def test_small_boxes_say_what_the_colour_does_not(page: Page, opened: Opened, si
     assert all(letters >= 10.99 and inside for letters, inside in boxes.evaluate_all(SMALL))
     root.locator(".mg-colour select").select_option("gradient")
     assert all(re.match(r"[\d.]+ (µs|ms|s)\b", text) for text in texts.all_text_contents())
+
+
+# How far above the lower end of their pane the first three lines of the card end: is, gradient, costs most.
+ENDS = """card => [...card.querySelectorAll('dd')].slice(0, 3).map(line => {
+  const end = Math.max(...[...line.getClientRects()].map(part => part.bottom));
+  return Math.min(card.closest('.mg-details-body').getBoundingClientRect().bottom, innerHeight) - end;
+})"""
+
+
+@pytest.mark.filterwarnings("ignore")  # of other libraries
+@pytest.mark.parametrize("model", ["unet", "resnet50"])
+def test_the_card_answers_without_scrolling(page: Page, opened: Opened, model: str) -> None:
+    """As low as the pane of a notebook of 800 pixels is, and beside or above the map of narrow pages."""
+    if model == "resnet50" and not installed("transformers"):
+        pytest.skip("the extra `models` is not installed")
+    case = MODELS[model][1]()
+    root = opened(inspect(case.model, *case.inputs, **case.loss))
+    for width, height in [(896, 665), (800, 900), (416, 800), (1280, 800)]:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(300)  # the panes take their size
+        if width == 896:
+            assert root.locator(".mg-panes").evaluate("panes => panes.offsetHeight") == 440  # as in a notebook
+        assert min(root.locator(".mg-overview").evaluate(ENDS)) >= 0, width
 
 
 def test_the_buttons_that_zoom_stay_in_one_line(page: Page, opened: Opened) -> None:
