@@ -76,6 +76,7 @@ it("says in a box of one line what the colour does not: the gradient beside time
   expect(inLines(small, [28], "saved")).toEqual(["saved 1.7 MiB · 7.2 s"]);
   expect(inLines(small, [14, 14], "time")[0]).toBe("7.2 s");
   expect(inLines({ ...ROW, gradient: 0.00669 }, [16, 16], "time")).toEqual(["7.2 s", "‖∇‖ 0.0067"]);
+  expect(inLines({ ...ROW, gradient: 0.00669 }, [16, 3], "time")).toEqual(["7.2 s · ‖∇‖ 0.007", ""]);
 });
 
 it.each([[0, "0 B"], [512, "512 B"], [1023, "1023 B"], [1024, "1 KiB"], [1152, "1.12 KiB"], [1536, "1.5 KiB"], [102_912, "100 KiB"], [1_023_000, "999 KiB"], [1_048_000, "1023 KiB"], [2 ** 20, "1 MiB"], [3 * 2 ** 40, "3 TiB"]])("writes %d bytes as Python does", (count, text) => {

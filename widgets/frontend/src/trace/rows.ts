@@ -105,12 +105,12 @@ function beside(row: Row, colour: Measure | null): Measure | null {
 }
 
 /** What every box says, in the same order: what is to be first, what is asked first, then what it is and keeps; some in fewer letters, too. */
-function parts(row: Row, first: Measure | null, alone: boolean): [name: string, text: string, brief?: string][] {
+function parts(row: Row, first: Measure | null): [name: string, ...texts: string[]][] {
   const saved = measureText(row, "saved", 2);
   const norm = (digits: number): string => measureText(row, "gradient", digits).replace(/^(?=.)/, "‖∇‖ ");
-  const told: [string, string, string?][] = [
+  const told: [string, ...string[]][] = [
     ["time", measureText(row, "time", 2)],
-    ["gradient", norm(2), norm(alone ? 1 : 2)],
+    ["gradient", norm(2), norm(1)],
     ["output", row.output ? shape(row.output) : ""],
     ["parameters", row.parameters > 0 ? several(measureText(row, "parameters", 2), "param") : ""],
     ["saved", saved.replace(/^(?=.)/, "saved "), saved.replace(/^(?=.)/, "■ ")],
@@ -129,14 +129,14 @@ export function inLines(row: Row, lengths: readonly number[], colour: Measure | 
   const room = [...lengths];
   let at = 0;
   const alone = lengths.length === 1;
-  for (const [nr, [, whole, brief]] of parts(row, alone ? beside(row, colour) : colour, alone).entries()) {
-    const texts = [whole, ...(brief ? [brief] : [])];
+  for (const [nr, [, ...texts]] of parts(row, alone ? beside(row, colour) : colour).entries()) {
     if (nr === UPPER && !alone) at = 1;
-    if (whole === "") continue;
-    const fitting = (): string | undefined => texts.find((each) => each.length <= (room[at] ?? 0));
-    while (at < lines.length && fitting() === undefined) at++;
-    const text = fitting();
-    if (text === undefined) break;
+    if (texts[0] === "") continue;
+    const places = texts.map((text): [string, number] => [text, room.findIndex((free, line) => line >= at && text.length <= free)]);
+    const place = places.find(([, line]) => line >= 0);
+    if (!place) break;
+    const [text, line] = place;
+    at = line;
     lines[at]?.push(text);
     room[at] = (room[at] ?? 0) - text.length - DOT;
   }
