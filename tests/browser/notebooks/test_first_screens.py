@@ -131,10 +131,12 @@ CONTRAST = """(root, pair) => {
   return bright / dark;
 }"""
 
+SHARES = """root => [...root.querySelectorAll('.mg-measured')].map(box => box.style.getPropertyValue('--mg-share'))"""
+
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colours_stand_out_from_the_background(page: Page, opened: Opened, scheme: Literal["light", "dark"]) -> None:
-    """Text by 4.5 to 1, what else has a meaning by 3 to 1."""
+    """Text by 4.5 to 1, what else has a meaning by 3 to 1; on a dark ground, shades of small parts can be told, too."""
     case = MODELS["mlp"][1]()
     page.emulate_media(color_scheme=scheme)
     root = opened(inspect(case.model, *case.inputs, **case.loss))
@@ -147,6 +149,11 @@ def test_colours_stand_out_from_the_background(page: Page, opened: Opened, schem
     if scheme == "dark":
         shown.append([[".mg-measured[style*='--mg-share: 1'] .mg-box", "fill"], behind])
     assert [pair for pair in shown if root.evaluate(CONTRAST, pair) < 3] == []
+    root.locator(".mg-colour select").select_option("saved")
+    shares = {float(share): root.evaluate(CONTRAST, [[f".mg-measured[style*='--mg-share: {share}'] .mg-box", "fill"],
+                                                     behind]) for share in root.evaluate(SHARES)}
+    assert any(0.1 < share < 0.7 for share in shares)
+    assert scheme == "light" or all(found > 1 + share ** 0.5 for share, found in shares.items() if share > 0.1)
     root.locator(".mg-colour select").select_option("gradient")
     sizes = root.locator("[data-size]").evaluate_all("all => [...new Set(all.map(each => each.dataset.size))]")
     edges = [[[f"[data-size={size}] .mg-box", "stroke"], behind] for size in sizes]

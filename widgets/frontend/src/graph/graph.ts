@@ -467,7 +467,11 @@ export class GraphPane {
     this.element.classList.toggle("mg-costs", shares !== null);
     this.#measure = measure;
     for (const id of this.#nodes.keys()) this.#entitle(id);
-    for (const [id, share] of shares ?? []) this.#nodes.get(id)?.group.style.setProperty("--mg-share", share.toFixed(3));
+    for (const [id, share] of shares ?? []) {
+      const style = this.#nodes.get(id)?.group.style;
+      style?.setProperty("--mg-share", share.toFixed(3));
+      style?.setProperty("--mg-share-root", Math.sqrt(share).toFixed(3)); // on a dark ground small shares are not seen
+    }
   }
 
   /** Colours boxes by the sizes of their gradients; null removes the colours. */
