@@ -257,6 +257,23 @@ def test_the_card_answers_without_scrolling(page: Page, opened: Opened, model: s
         assert min(root.locator(".mg-overview").evaluate(ENDS)) >= 0, width
 
 
+# How far the window of the source is from whole lines, at its upper end and in height.
+PARTS_OF_LINES = """code => {
+  const high = parseFloat(getComputedStyle(code).lineHeight), off = at => Math.abs(at / high - Math.round(at / high));
+  return [off(code.scrollTop), off(code.clientHeight), code.scrollTop];
+}"""
+
+
+def test_the_source_shows_whole_lines(page: Page, opened: Opened) -> None:
+    case = MODELS["unet"][1]()
+    root = opened(inspect(case.model, *case.inputs, **case.loss))
+    for width, height in [(896, 665), (800, 900), (1280, 800)]:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(300)  # the panes take their size
+        upper, lower, scrolled = root.locator(".mg-code").evaluate(PARTS_OF_LINES)
+        assert upper < 0.03 and lower < 0.03 and scrolled > 0, width
+
+
 def test_the_buttons_that_zoom_stay_in_one_line(page: Page, opened: Opened) -> None:
     """Beside the levels or below them: one of them alone was beside the levels, the others below."""
     page.set_viewport_size({"width": 420, "height": 900})
