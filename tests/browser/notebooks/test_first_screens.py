@@ -240,6 +240,14 @@ ENDS = """card => [...card.querySelectorAll('dd')].slice(0, 3).map(line => {
   return Math.min(card.closest('.mg-details-body').getBoundingClientRect().bottom, innerHeight) - end;
 })"""
 
+# On how many lines the name of the model's class stands.
+NAME = """line => {
+  const [range, { firstChild }] = [document.createRange(), line];
+  range.setStart(firstChild, 0);
+  range.setEnd(firstChild, firstChild.data.indexOf(','));
+  return range.getClientRects().length;
+}"""
+
 
 @pytest.mark.filterwarnings("ignore")  # of other libraries
 @pytest.mark.parametrize("model", ["unet", "resnet50"])
@@ -255,6 +263,7 @@ def test_the_card_answers_without_scrolling(page: Page, opened: Opened, model: s
         if width == 896:
             assert root.locator(".mg-panes").evaluate("panes => panes.offsetHeight") == 440  # as in a notebook
         assert min(root.locator(".mg-overview").evaluate(ENDS)) >= 0, width
+        assert root.locator(".mg-overview dd").first.evaluate(NAME) == 1, width
 
 
 # How far the window of the source is from whole lines, at its upper end and in height.
