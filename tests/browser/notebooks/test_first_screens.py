@@ -61,9 +61,10 @@ def answers(root: Locator) -> None:
     assert "per entry" not in gradient
     [time, *_] = re.findall(r": ([\d.]+ [mµ]?s)\b", told["costs most"])
     texts = root.locator(".mg-node :is(.mg-caption, .mg-told)").all_text_contents()
-    assert not any(texts) or any(time in text for text in texts)  # a map that is drawn small has titles only
     said = [text.split(" · ") for text in root.locator(".mg-measured .mg-caption").all_text_contents()]
-    assert all("∇" in facts[1] for facts in said if len(facts) > 1)
+    small = root.locator(".mg-brief").count()  # its boxes say the gradient, and the time if there is room
+    assert small or any(time in text for text in texts)
+    assert all("‖∇‖" in facts[0 if small else 1] for facts in said if small or len(facts) > 1)
     assert root.locator(".mg-levels [aria-pressed=true]").count() == 1
     assert root.locator(".mg-slider").input_value() == root.locator(".mg-counter").inner_text().split(" / ")[0]
     assert root.evaluate(LONG) == 0
@@ -97,7 +98,7 @@ LETTERS = """texts => [...new Set(texts.filter(text => text.checkVisibility() &&
   .map(text => getComputedStyle(text).fontSize))]"""
 
 
-def test_a_narrow_page_has_the_card_under_the_map(page: Page, opened: Opened) -> None:
+def test_a_narrow_page_has_the_card_above_the_map(page: Page, opened: Opened) -> None:
     """Each has the whole width; all numbers in a box have letters of one size."""
     case = MODELS["mlp"][1]()
     page.set_viewport_size({"width": 416, "height": 900})
@@ -105,7 +106,7 @@ def test_a_narrow_page_has_the_card_under_the_map(page: Page, opened: Opened) ->
     whole(root)
     parts = [root.locator(part).bounding_box() for part in (".mg-svg", ".mg-details-body", ".mg-overview")]
     assert all(part and part["x"] >= 0 and part["x"] + part["width"] <= 416 for part in parts)
-    assert parts[0] and parts[1] and parts[1]["y"] >= parts[0]["y"] + parts[0]["height"]
+    assert parts[0] and parts[1] and parts[0]["y"] >= parts[1]["y"] + parts[1]["height"]
     assert parts[1]["width"] > 350
     page.set_viewport_size({"width": 1440, "height": 900})
     expect(root.locator(".mg-told").first).not_to_be_empty()
@@ -130,10 +131,12 @@ CONTRAST = """(root, pair) => {
   return bright / dark;
 }"""
 
+SHARES = """root => [...root.querySelectorAll('.mg-measured')].map(box => box.style.getPropertyValue('--mg-share'))"""
+
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colours_stand_out_from_the_background(page: Page, opened: Opened, scheme: Literal["light", "dark"]) -> None:
-    """Text by 4.5 to 1, what else has a meaning by 3 to 1."""
+    """Text by 4.5 to 1, what else has a meaning by 3 to 1; on a dark ground, shades of small parts can be told, too."""
     case = MODELS["mlp"][1]()
     page.emulate_media(color_scheme=scheme)
     root = opened(inspect(case.model, *case.inputs, **case.loss))
@@ -146,6 +149,11 @@ def test_colours_stand_out_from_the_background(page: Page, opened: Opened, schem
     if scheme == "dark":
         shown.append([[".mg-measured[style*='--mg-share: 1'] .mg-box", "fill"], behind])
     assert [pair for pair in shown if root.evaluate(CONTRAST, pair) < 3] == []
+    root.locator(".mg-colour select").select_option("saved")
+    shares = {float(share): root.evaluate(CONTRAST, [[f".mg-measured[style*='--mg-share: {share}'] .mg-box", "fill"],
+                                                     behind]) for share in root.evaluate(SHARES)}
+    assert any(0.1 < share < 0.7 for share in shares)
+    assert scheme == "light" or all(found > 1 + share ** 0.5 for share, found in shares.items() if share > 0.1)
     root.locator(".mg-colour select").select_option("gradient")
     sizes = root.locator("[data-size]").evaluate_all("all => [...new Set(all.map(each => each.dataset.size))]")
     edges = [[[f"[data-size={size}] .mg-box", "stroke"], behind] for size in sizes]
@@ -202,6 +210,77 @@ def test_a_box_that_is_named_by_a_number_says_its_class(page: Page, opened: Open
     assert root.locator(".mg-brief").count() == 1
     titles = root.locator(".mg-title").all_text_contents()
     assert sorted(titles) == ["1 Linear", "2 ReLU", "3 Linear", "4 ReLU", "5 Linear", "loss"]
+
+
+# The sizes of letters in boxes on the screen, and whether each text ends in its box.
+SMALL = """boxes => boxes.map(box => {
+  const [text, edge] = [box.querySelector('.mg-caption'), box.querySelector('.mg-box').getBoundingClientRect()];
+  const size = parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a;
+  return [size, text.getBoundingClientRect().right < edge.right];
+})"""
+
+
+@pytest.mark.parametrize("size", [(848, 760), (800, 900)])
+def test_small_boxes_say_what_the_colour_does_not(page: Page, opened: Opened, size: tuple[int, int]) -> None:
+    """Beside colours for the time, all give the gradient's norm: where it shrinks can be read off a notebook's map."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    case = MODELS["unet"][1]()
+    root = opened(inspect(case.model, *case.inputs, **case.loss))
+    assert root.locator(".mg-brief").count() == 1
+    texts, boxes = root.locator(".mg-measured .mg-caption"), root.locator(".mg-measured")
+    assert texts.count() == 18 and all(re.match(r"‖∇‖ \d", text) for text in texts.all_text_contents())
+    assert all(letters >= 10.99 and inside for letters, inside in boxes.evaluate_all(SMALL))
+    root.locator(".mg-colour select").select_option("gradient")
+    assert all(re.match(r"[\d.]+ (µs|ms|s)\b", text) for text in texts.all_text_contents())
+
+
+# How far above the lower end of their pane the first three lines of the card end: is, gradient, costs most.
+ENDS = """card => [...card.querySelectorAll('dd')].slice(0, 3).map(line => {
+  const end = Math.max(...[...line.getClientRects()].map(part => part.bottom));
+  return Math.min(card.closest('.mg-details-body').getBoundingClientRect().bottom, innerHeight) - end;
+})"""
+
+# On how many lines the name of the model's class stands.
+NAME = """line => {
+  const [range, { firstChild }] = [document.createRange(), line];
+  range.setStart(firstChild, 0);
+  range.setEnd(firstChild, firstChild.data.indexOf(','));
+  return range.getClientRects().length;
+}"""
+
+
+@pytest.mark.filterwarnings("ignore")  # of other libraries
+@pytest.mark.parametrize("model", ["unet", "resnet50"])
+def test_the_card_answers_without_scrolling(page: Page, opened: Opened, model: str) -> None:
+    """As low as the pane of a notebook of 800 pixels is, and beside or above the map of narrow pages."""
+    if model == "resnet50" and not installed("transformers"):
+        pytest.skip("the extra `models` is not installed")
+    case = MODELS[model][1]()
+    root = opened(inspect(case.model, *case.inputs, **case.loss))
+    for width, height in [(896, 665), (800, 900), (416, 800), (1280, 800)]:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(300)  # the panes take their size
+        if width == 896:
+            assert root.locator(".mg-panes").evaluate("panes => panes.offsetHeight") == 440  # as in a notebook
+        assert min(root.locator(".mg-overview").evaluate(ENDS)) >= 0, width
+        assert root.locator(".mg-overview dd").first.evaluate(NAME) == 1, width
+
+
+# How far the window of the source is from whole lines, at its upper end and in height.
+PARTS_OF_LINES = """code => {
+  const high = parseFloat(getComputedStyle(code).lineHeight), off = at => Math.abs(at / high - Math.round(at / high));
+  return [off(code.scrollTop), off(code.clientHeight), code.scrollTop];
+}"""
+
+
+def test_the_source_shows_whole_lines(page: Page, opened: Opened) -> None:
+    case = MODELS["unet"][1]()
+    root = opened(inspect(case.model, *case.inputs, **case.loss))
+    for width, height in [(896, 665), (800, 900), (1280, 800)]:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(300)  # the panes take their size
+        upper, lower, scrolled = root.locator(".mg-code").evaluate(PARTS_OF_LINES)
+        assert upper < 0.03 and lower < 0.03 and scrolled > 0, width
 
 
 def test_the_buttons_that_zoom_stay_in_one_line(page: Page, opened: Opened) -> None:

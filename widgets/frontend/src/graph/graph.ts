@@ -52,8 +52,8 @@ const GLYPH_AT = 17;
 const [BESIDE, WIDE, NARROW, DIGIT] = [40, 8.2, 5.9, 6.5];
 /** How far the sheet behind a folded box stands out. */
 const BEHIND = 5;
-/** The largest letters for which there is room below a title, and those with which ‖∇‖ fits into the narrowest box. */
-const [LARGEST, MIDDLE] = [19, 14];
+/** The largest letters for which there is room below a title. */
+const LARGEST = 19;
 /** The letters of a title on a map that is drawn small have this size, or that at which they are legible. */
 const SMALLEST = 15;
 /** How far pending gradients extend beyond their box: the gap to the next one is a little wider. */
@@ -192,7 +192,7 @@ export class GraphPane {
     const told = (word.textContent ?? "").length;
     const free = (room - (told === 0 ? 0 : WIDE * (told + 3))) / letter;
     const shown = this.#recorded && this.#norms ? row : { ...row, gradient: null };
-    const texts = inLines(shown, this.#brief ? [this.#letters > LARGEST ? 0 : room / letter] : [room / letter, free], this.#measure, this.#letters > MIDDLE);
+    const texts = inLines(shown, this.#brief ? [this.#letters > LARGEST ? 0 : room / letter] : [room / letter, free], this.#measure);
     lines.slice(0, 2).forEach((line, at) => write(line, texts[at] ?? ""));
     mark(group, "data-said", String(texts.filter((text) => text !== "").length));
   }
@@ -467,7 +467,11 @@ export class GraphPane {
     this.element.classList.toggle("mg-costs", shares !== null);
     this.#measure = measure;
     for (const id of this.#nodes.keys()) this.#entitle(id);
-    for (const [id, share] of shares ?? []) this.#nodes.get(id)?.group.style.setProperty("--mg-share", share.toFixed(3));
+    for (const [id, share] of shares ?? []) {
+      const style = this.#nodes.get(id)?.group.style;
+      style?.setProperty("--mg-share", share.toFixed(3));
+      style?.setProperty("--mg-share-root", Math.sqrt(share).toFixed(3)); // on a dark ground small shares are not seen
+    }
   }
 
   /** Colours boxes by the sizes of their gradients; null removes the colours. */

@@ -78,11 +78,12 @@ export class SourcePane {
     return html("div", { class: "mg-line" }, number, html("code", {}, ...line, line.join("") === "" ? " " : ""));
   }
 
-  /** Scrolls the pane, not the page: scrollIntoView would move the notebook under the student's hands. */
+  /** Scrolls the pane by whole lines, not the page: scrollIntoView would move the notebook under the student's hands. */
   #scrollTo(row: HTMLElement): void {
     const above = row.offsetTop < this.#body.scrollTop;
     const below = row.offsetTop + row.offsetHeight > this.#body.scrollTop + this.#body.clientHeight;
-    if (above || below) this.#body.scrollTop = row.offsetTop - this.#body.clientHeight / 2;
+    const line = parseFloat(getComputedStyle(row).lineHeight) || 1;
+    if (above || below) this.#body.scrollTop = Math.ceil((row.offsetTop - this.#body.clientHeight / 2) / line) * line;
   }
 }
 

@@ -110,10 +110,10 @@ export function within(title: string, most: number): string {
   return short.length <= most ? short : middle(short.replace(" … ", "…"), most);
 }
 
-/** The width that holds this, in letters that are legible where a map is drawn small. */
+/** The width that holds this, or the norm of a gradient, in letters that are legible where a map is drawn small. */
 export function narrowOf(groups: Groups, id: BoxId): number {
   const title = briefly(labels(groups, id)[0]).length * BOLD * LETTERS;
-  return Math.max(110, Math.ceil(title + marksOf(groups, id)) + 44);
+  return Math.max(144, Math.ceil(title + marksOf(groups, id)) + 44);
 }
 
 /** Positions if there are none: one column, in order. Python places nodes better. */

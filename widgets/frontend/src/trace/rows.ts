@@ -99,12 +99,18 @@ export function measureText(row: Row, measure: Measure, digits = 3): string {
 /** So many of something. */
 export const several = (count: string, of: string): string => `${count} ${of}${count === "1" ? "" : "s"}`;
 
-/** What every box says, in the same order: the measure that colours it, what is asked first, then what it is and keeps; some in fewer letters, too. */
-function parts(row: Row, first: Measure | null): [name: string, text: string, brief?: string][] {
+/** What one line says first: the gradient where the colour is the time, and the time where that is the gradient. */
+function beside(row: Row, colour: Measure | null): Measure | null {
+  return colour === "gradient" ? "time" : colour === "time" && sizeIn(row, "gradient") !== null ? "gradient" : colour;
+}
+
+/** What every box says, in the same order: what is to be first, what is asked first, then what it is and keeps; some in fewer letters, too. */
+function parts(row: Row, first: Measure | null): [name: string, ...texts: string[]][] {
   const saved = measureText(row, "saved", 2);
-  const told: [string, string, string?][] = [
+  const norm = (digits: number): string => measureText(row, "gradient", digits).replace(/^(?=.)/, "‖∇‖ ");
+  const told: [string, ...string[]][] = [
     ["time", measureText(row, "time", 2)],
-    ["gradient", measureText(row, "gradient", 2).replace(/^(?=.)/, "‖∇‖ ")],
+    ["gradient", norm(2), norm(1)],
     ["output", row.output ? shape(row.output) : ""],
     ["parameters", row.parameters > 0 ? several(measureText(row, "parameters", 2), "param") : ""],
     ["saved", saved.replace(/^(?=.)/, "saved "), saved.replace(/^(?=.)/, "■ ")],
@@ -116,19 +122,21 @@ function parts(row: Row, first: Measure | null): [name: string, text: string, br
 /** How many parts stand in the upper one of two lines, and the letters that are as wide as the dot between two parts. */
 const [UPPER, DOT] = [2, 2];
 
-/** As much of a row as fits into lines of so many letters, from its beginning: a part without room ends what is said. */
-export function inLines(row: Row, lengths: readonly number[], first: Measure | null, short = false): string[] {
+/** As much of a row as fits into lines of so many letters, from its beginning: a part without room ends what is said.
+ * Of two lines, the first begins with the measure that colours the box; one line says what the colour does not. */
+export function inLines(row: Row, lengths: readonly number[], colour: Measure | null): string[] {
   const lines = lengths.map((): string[] => []);
   const room = [...lengths];
   let at = 0;
-  for (const [nr, [, whole, brief]] of parts(row, first).entries()) {
-    const texts = [short ? whole.replace("‖∇‖", "∇") : whole, ...(brief ? [brief] : [])];
-    if (nr === UPPER && lengths.length > 1) at = 1;
-    if (whole === "") continue;
-    const fitting = (): string | undefined => texts.find((each) => each.length <= (room[at] ?? 0));
-    while (at < lines.length && fitting() === undefined) at++;
-    const text = fitting();
-    if (text === undefined) break;
+  const alone = lengths.length === 1;
+  for (const [nr, [, ...texts]] of parts(row, alone ? beside(row, colour) : colour).entries()) {
+    if (nr === UPPER && !alone) at = 1;
+    if (texts[0] === "") continue;
+    const places = texts.map((text): [string, number] => [text, room.findIndex((free, line) => line >= at && text.length <= free)]);
+    const place = places.find(([, line]) => line >= 0);
+    if (!place) break;
+    const [text, line] = place;
+    at = line;
     lines[at]?.push(text);
     room[at] = (room[at] ?? 0) - text.length - DOT;
   }
