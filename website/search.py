@@ -33,7 +33,7 @@ def _count(app: Sphinx) -> None:
             return
         index(name, doctree, title)
         language = getattr(app.builder, "indexer").lang  # noqa: B009  # it is the HTML builder's alone
-        text = doctree.astext() if "nosearch" not in app.env.metadata.get(name, {}) else ""
+        text = "" if "nosearch" in app.env.metadata.get(name, {}) else _text(doctree)
         stems = (language.stem(word.lower()) for word in language.split(text))
         words[name] = Counter(stem for stem in stems if language.word_filter(stem))  # none of "the" and "of"
 
@@ -46,6 +46,11 @@ def _count(app: Sphinx) -> None:
 
     app.builder.index_page = index_page
     app.connect("build-finished", finished)
+
+
+def _text(doctree: nodes.document) -> str:
+    """What a reader sees of a page, without the scripts and the data of its pictures."""
+    return " ".join(text.astext() for text in doctree.findall(nodes.Text) if not isinstance(text.parent, nodes.raw))
 
 
 def weights(words: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
