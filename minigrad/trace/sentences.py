@@ -19,8 +19,7 @@ __all__ = ["NODES", "PARTS", "SENTENCES", "TENSORS", "TERMS", "UNKNOWN", "VALUES
 SENTENCES = {
     "forward": "{op}([inputs|{inputs}]) [inplace|writes to|makes] {results}"
                "[kept|; recorded as {node}][passed|; {node} passes the tangent on, and is not kept]"
-               "[node||; no node is recorded]"
-               "[rebased|; {rebased}]",
+               "[node||; no node is recorded][rebased|; {rebased}]",
     "save": "{node} saves {saved}",
     "version": "{tensor} is changed in place: version {version}[value|, now {value}]",
     "grad": "{tensor}.grad is now {grad}",
@@ -35,7 +34,7 @@ SENTENCES = {
     "release": "{node} lets go of its saved tensors",
     "flow": "{node} sends {gradient} along edge {index} to {to}[output_nr|, output {output_nr}]"
             "[sum|; the sum there is {sum}]",
-    "accumulate": "{tensor}.grad receives {gradient} and is now {grad}",
+    "accumulate": "{tensor}.grad [grad|receives {gradient} and is now {grad}|becomes {gradient}]",
     "capture": "autograd.grad keeps {gradient} for {tensor}",
     "backward_end": "backward ends",
     "call": "{node} is called by hand with {gradient} and gives {result}",
@@ -94,6 +93,8 @@ def derived(names: Names, event: Mapping[str, Any]) -> dict[str, Any]:
         case "flow":
             return {"output_nr": event["output_nr"] or None,
                     "sum": None if event["sum"] == event["gradient"] else event["sum"]}
+        case "accumulate":
+            return {"grad": None if names.value(event["grad"]) == names.value(event["gradient"]) else event["grad"]}
         case "error":
             return {"message": event["message"].partition("\n")[0]}
     return {}

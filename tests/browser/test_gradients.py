@@ -126,7 +126,7 @@ def test_what_is_added_to_grad(seen: Page) -> None:
     """`.grad` of `a` was set before the recording began, that of `b` was None."""
     root = inspector(seen, 0)
     for leaf, line in {"a": "a.grad = what it held + [20., 24.] = [21., 25.]", "b": "b.grad = [4., 8.]"}.items():
-        go_to(root, f"{leaf}.grad receives")
+        go_to(root, f"{leaf}.grad ")
         assert arithmetic(root) == [line]
     root.press("End")
     assert arithmetic(root) == [] and lit(root) == []
@@ -148,7 +148,7 @@ def test_grad_is_drawn_at_its_leaf_and_fills(seen: Page) -> None:
     assert tray(root, "a") == ("held", ".grad set before", 1) and tray(root, "b") == ("none", ".grad None", 0)
     go_to(root, "sends tensor([4., 8.])")
     assert tray(root, "b") == ("coming", ".grad None", 1)
-    go_to(root, "b.grad receives")
+    go_to(root, "b.grad ")
     assert tray(root, "b") == ("held", ".grad [4., 8.]", 1)
     root.press("End")
     assert tray(root, "a") == ("held", ".grad [21., 25.]", 1)
@@ -165,7 +165,7 @@ def called(root: Locator) -> list[str]:
 def test_a_name_in_the_source_lights_what_it_stands_for(seen: Page, axe: Axe) -> None:
     """With the pointer, and with the keyboard, which may go on stepping."""
     root = inspector(seen, 0)
-    go_to(root, "b.grad receives")
+    go_to(root, "b.grad ")
     names = root.locator(".mg-called")
     names.filter(has_text="b").first.hover()
     assert called(root)[-1] == "AccumulateGrad" and len(called(root)) == 2
@@ -181,7 +181,7 @@ def test_a_name_in_the_source_lights_what_it_stands_for(seen: Page, axe: Axe) ->
     root.press("Home")
     root.locator(".mg-called").filter(has_text="c").first.hover()
     assert card.all_inner_texts()[2] == "none so far"  # the pass begins here
-    go_to(root, "b.grad receives")
+    go_to(root, "b.grad ")
     root.locator(".mg-called[tabindex='0']").focus()
     step = int(root.get_attribute("data-step") or 0)
     root.page.keyboard.press("ArrowDown")

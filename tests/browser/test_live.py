@@ -83,7 +83,7 @@ def test_a_number_that_is_typed_moves_all_that_follow(seen: Page, axe: Axe) -> N
     assert "[18., -2.]" in labels(root)
     root.focus()
     root.press("ArrowLeft")
-    expect(root.locator("output.mg-text")).to_contain_text("x.grad receives tensor([18., -2.])")
+    expect(root.locator("output.mg-text")).to_contain_text("x.grad becomes tensor([18., -2.])")
     assert "2., 1." in root.locator(".mg-details").inner_text()
     boxes = [part.bounding_box() for part in (root, root.locator(".mg-numbers .mg-nodelist-body"))]
     assert boxes[0] and boxes[1] and boxes[1]["x"] + boxes[1]["width"] <= boxes[0]["x"] + boxes[0]["width"]

@@ -165,3 +165,4 @@ def test_a_still_picture_has_no_word_that_a_lesson_has_not_explained() -> None:
     pictures = [Inspector(trace, parts=["source"]).to_svg(step) for step in trace.steps("backward")]
     assert len(pictures) > 10 and not [each for each in pictures if "AccumulateGrad" in each]
     assert any("the leaf a" in each for each in pictures)
+    assert "step 1 of " in pictures[0] and "counts" not in pictures[0] and "queue" not in "".join(pictures)

@@ -73,7 +73,8 @@ def test_every_question_is_answered_by_keys_alone_and_the_lesson_saved_meanwhile
     assert student.page.locator(".mg-question-card:not([data-done])").count() == 0
 
 
-@pytest.mark.parametrize("name", ["18_writing_into_tensors", "22_the_other_direction"])
+@pytest.mark.parametrize("name", ["03_next_functions", "08_inplace_and_versions", "18_writing_into_tensors",
+                                  "22_the_other_direction"])
 def test_questions_are_answered_by_the_mouse_alone(window: Page, lessons: Lab, name: str) -> None:
     """Wrongly and rightly. The script, walk.py, goes on to the end, and through all lessons."""
     open_notebook(window, lessons, f"{name}.ipynb")

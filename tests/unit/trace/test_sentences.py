@@ -55,7 +55,7 @@ def test_a_pass() -> None:
         "MulBackward0 #1 sends tensor(3.) along edge 1 to AccumulateGrad(x); the sum there is tensor(6.)",
         "AccumulateGrad(x) has all its gradients and joins the ready queue",
         "AccumulateGrad(x) runs with tensor(6.)",
-        "x.grad receives tensor(6.) and is now tensor(6.)",
+        "x.grad becomes tensor(6.)",
         "backward ends"]
 
 

@@ -100,7 +100,7 @@ def test_text_is_short_and_plain():
     first = "mul(x, x) makes tensor 2 = tensor(2.); recorded as MulBackward0 #1"
     assert text.splitlines()[0].split("  ", 1)[1].strip() == first
     assert "AddBackward0 #3 sends tensor(1.) along edge 0 to MulBackward0 #1" in text
-    assert "the sum there is tensor(2.)" in text and "x.grad receives tensor(3.) and is now tensor(3.)" in text
+    assert "the sum there is tensor(2.)" in text and "x.grad becomes tensor(3.)" in text
     assert "0x" not in text
 
 

@@ -19,7 +19,7 @@ it("tells other values from events that only one of them has", () => {
   expect(rows).toEqual([
     { steps: [null, 2], texts: ["", "x.grad is now None"], kind: "second" },
     { steps: [9, 10], texts: ["AccumulateGrad(x) runs with tensor(6.)", "AccumulateGrad(x) runs with tensor(7.)"], kind: "other" },
-    { steps: [10, 11], texts: ["x.grad receives tensor(6.) and is now tensor(6.)", "x.grad receives tensor(7.) and is now tensor(7.)"], kind: "other" },
+    { steps: [10, 11], texts: ["x.grad becomes tensor(6.)", "x.grad becomes tensor(7.)"], kind: "other" },
   ]);
   const words = (a: Trace, b: Trace): string[] => differences(a, b).map(({ kind }) => kind);
   expect(words(other, square())).toEqual(words(square(), other).map((kind) => (kind === "second" ? "first" : kind)));

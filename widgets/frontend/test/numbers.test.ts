@@ -38,10 +38,10 @@ const labels = (root: HTMLElement): string[] => [...root.querySelectorAll(".mg-l
 it("changes every number that follows", async () => {
   const root = inspector(read("diamond"));
   expect(bar(root).hidden).toBe(true);
-  expect(sentence(root)).toContain("is now tensor([8., 16.])");
+  expect(sentence(root)).toContain("becomes tensor([8., 16.])");
   await type(root, "x[0]", "3");
   expect(said(root)).toBe("Changed: x[0] = 3 (it was 1).");
-  expect(sentence(root)).toContain("is now tensor([24., 16.])");
+  expect(sentence(root)).toContain("becomes tensor([24., 16.])");
   expect(root.querySelector(".mg-details")?.textContent).toContain("tensor([3., 2.])");
   expect(root.querySelector(".mg-details")?.textContent).toContain("[12., 8.] + [12., 8.]");
   expect(labels(root)).toContain("[12., 8.] live");
@@ -54,7 +54,7 @@ it("puts the recorded numbers back", async () => {
   await frame();
   expect(bar(root).hidden).toBe(true);
   expect(labels(root)).toEqual([]);
-  expect(sentence(root)).toContain("is now tensor([8., 16.])");
+  expect(sentence(root)).toContain("becomes tensor([8., 16.])");
   expect(root.querySelector<HTMLInputElement>('input[aria-label="x[1]"]')?.value).toBe("2");
 });
 

@@ -95,4 +95,19 @@ describe("the parts", () => {
     click(root, ".mg-more");
     expect(root.getAttribute("data-parts")).toBe("source");
   });
+
+  it("name a leaf alone, count from the first step, and have no queue, until more is shown", () => {
+    const root = show({ parts: ["source", "details"], lens: "backward", step: 2 });
+    const said = (): string => [root.outerHTML, ...[...root.querySelectorAll("[aria-label]")].map((each) => each.getAttribute("aria-label"))].join();
+    const steps: (string | null)[] = [];
+    for (let at = 0; at < 10; at++) {
+      steps.push(...texts(root, ".mg-text"));
+      expect(said()).not.toContain("AccumulateGrad(");
+      click(root, ".mg-onward");
+    }
+    expect(steps.slice(0, 2)).toEqual(["step 1 of 10: backward starts at MulBackward0 #0 with tensor(1.)", "step 2 of 10: MulBackward0 #0 has all its gradients and can run"]);
+    expect(said()).toContain('"the leaf x, done"');
+    click(root, ".mg-more");
+    expect(said()).toContain('"AccumulateGrad(x), done"');
+  });
 });

@@ -67,7 +67,7 @@ def stub_region(data: Data, wire: Wire) -> tuple[float, float, float, float]:
     wide = PLAIN if word == "None" else LETTER * len(word)
     if wire.side == "below":
         return x - PLAIN / 2, y, x + PLAIN / 2, y + 28
-    return (x - 5 - wide, y, x + 5, y + 18) if wire.side == "left" else (x - 5, y, x + 5 + wide, y + 18)
+    return (x - 5 - wide, y, x + 5, y + 12) if wire.side == "left" else (x - 5, y, x + 5 + wide, y + 12)
 
 
 def labels(data: Data, node: int) -> tuple[str, str]:

@@ -275,23 +275,29 @@ class Inspector(Widget):
         parts: list[str] | None = self.parts
         return set() if parts is None else set(PARTS).difference(parts)
 
-    def _forward_number(self, step: int) -> str:
-        """Return which step of the forward pass it is, and which operation, as the browser numbers them."""
-        steps, events = self._trace.steps("forward"), self._data["events"]
+    def _number(self, step: int) -> str:
+        """Return which step of a pass it is, and of the forward pass which operation, as the browser numbers them."""
+        steps = self._trace.steps(self.lens) if self.lens in ("forward", "backward") else []
+        if not steps:
+            return f"step {step}"
+        events = self._data["events"]
         ran = [each for each in steps if events[each]["kind"] == "forward"]
         now = sum(each <= step for each in ran)
-        operation = f", operation {now} of {len(ran)}" if len(ran) < len(steps) and now else ""
+        operation = f", operation {now} of {len(ran)}" if self.lens == "forward" and len(ran) < len(steps) and now else ""
         return f"step {sum(each <= step for each in steps)} of {len(steps)}{operation}"
 
     def _told_of(self, step: int) -> str:
         """Return a step in words, and below it what it computes."""
         words = Names(self._data)
         lines = [] if self.ask else arithmetic(self._data, step, lambda value: few(words.value(value)))
-        number = self._forward_number(step) if self.lens == "forward" else f"step {step}"
         told = describe(words, self._data["events"][step])
-        if "leaves" in self._hidden():  # growing.ts says it so, too
+        if "leaves" in self._hidden():  # growing.ts and format.ts say it so, too
             told = re.sub(r"AccumulateGrad\((.+?)\)", r"the leaf \1", told)
-        return "\n".join([f"{number}: {told}", *lines])
+        if "counts" in self._hidden():
+            told = told.replace("; the engine counts the gradients to come", "")
+        if "queue" in self._hidden():
+            told = told.replace("joins the ready queue", "can run")
+        return "\n".join([f"{self._number(step)}: {told}", *lines])
 
 
 EMPTY: dict[str, Any] = {

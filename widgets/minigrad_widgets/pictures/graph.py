@@ -188,10 +188,11 @@ class _Drawing:
 
     def stub(self, wire: Wire) -> None:
         (x, y), below = wire.start, wire.side == "below"
-        self.sketch.line([(x, y), (x, y + 12)], Look(LINE, dash=(1, 1.65)))
-        self.sketch.line([(x - 5, y + 12), (x + 5, y + 12)], Look(LINE))
+        end = y + (12 if below else 6)
+        self.sketch.line([(x, y), (x, end)], Look(LINE, dash=(1, 1.65)))
+        self.sketch.line([(x - 5, end), (x + 5, end)], Look(LINE))
         at = 0 if below else -8 if wire.side == "left" else 8
-        self.label(x + at, y + (23 if below else 12), word_of(self.data, wire), SOFT, 7,
+        self.label(x + at, end + (11 if below else 0), word_of(self.data, wire), SOFT, 7,
                    align={"below": "center", "left": "right"}.get(wire.side, "left"))
 
     def node(self, node: int) -> None:

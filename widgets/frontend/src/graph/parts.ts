@@ -7,11 +7,12 @@ import type { Tray } from "./look";
 import type { BoxId, Groups } from "../trace/groups";
 import type { Trace } from "../trace/types";
 
-/** An input that needs no gradient: a short line that ends. */
+/** An input that needs no gradient: a short line that ends, above where the gradient beside it may be. */
 export function stub({ at: [x, y], side, word }: Stub): SVGGElement {
-  const line = svg("path", { class: "mg-stub", d: `M${x},${y}V${y + 12}` });
-  const cross = svg("path", { class: "mg-stub-end", d: `M${x - 5},${y + 12}H${x + 5}` });
-  const spot = side === "below" ? { x, y: y + 26, "text-anchor": "middle" } : side === "left" ? { x: x - 8, y: y + 15, "text-anchor": "end" } : { x: x + 8, y: y + 15 };
+  const end = side === "below" ? y + 12 : y + 6;
+  const line = svg("path", { class: "mg-stub", d: `M${x},${y}V${end}` });
+  const cross = svg("path", { class: "mg-stub-end", d: `M${x - 5},${end}H${x + 5}` });
+  const spot = side === "below" ? { x, y: end + 14, "text-anchor": "middle" } : side === "left" ? { x: x - 8, y: end + 3, "text-anchor": "end" } : { x: x + 8, y: end + 3 };
   const title = svg("title", {}, "(None, 0): this input needs no gradient");
   return svg("g", {}, title, line, cross, svg("text", { class: "mg-none", ...spot }, word));
 }

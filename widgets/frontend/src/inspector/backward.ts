@@ -104,9 +104,9 @@ export class BackwardLens implements Lens {
     return this.#at.join(" / ");
   }
 
-  /** Which step it is, and of how many: of the forward pass those of this lens, else those of the recording. */
+  /** Which step it is, and of how many: of the forward or the backward pass, else of the recording. */
   get #at(): [step: number, of: number] {
-    if (this.name === "forward" && this.steps.length > 0) return [this.position + 1, this.steps.length];
+    if ((this.name === "forward" || this.name === "backward") && this.steps.length > 0) return [this.position + 1, this.steps.length];
     return [Math.max(0, this.step), this.steps.at(-1) ?? 0];
   }
 

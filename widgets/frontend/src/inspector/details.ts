@@ -63,7 +63,7 @@ export class DetailsPane {
       return;
     }
     const look = moment.look(id);
-    const title = html("h3", { class: "mg-name" }, node.name, html("span", { class: "mg-tag", "data-status": look.look }, look.word || look.look));
+    const title = html("h3", { class: "mg-name" }, this.trace.plain && node.variable !== undefined ? nodeName(this.trace, id) : node.name, html("span", { class: "mg-tag", "data-status": look.look }, look.word || look.look));
     const parts: (HTMLElement | null)[] = [
       pinned ? this.#pin() : null,
       title,

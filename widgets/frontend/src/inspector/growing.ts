@@ -2,6 +2,7 @@
 import { html, mark, write } from "../page/dom";
 import type { Link } from "../page/link";
 import { NAMES } from "../page/transport";
+import type { Trace } from "../trace/types";
 
 const PARTS = ["lenses", "source", "details", "queue", "memory", "tools", "leaves", "outputs", "counts", "norms"];
 
@@ -30,6 +31,7 @@ export class Growing {
 
   constructor(
     private readonly root: HTMLElement,
+    private readonly trace: Trace,
     link: Link,
     result: HTMLElement | null,
     private readonly actions: Actions,
@@ -56,6 +58,7 @@ export class Growing {
   #mark(parts: readonly string[] | null): void {
     mark(this.root, "data-parts", parts?.join(" ") ?? null);
     mark(this.root, "data-without", parts && PARTS.filter((part) => !parts.includes(part)).join(" "));
+    this.trace.plain = !this.has("leaves");
   }
 
   /** Whether a part is out. */
@@ -63,9 +66,10 @@ export class Growing {
     return !this.root.matches(`[data-without~="${part}"]`);
   }
 
-  /** A sentence in which a leaf has its name alone, until a lesson has told of its AccumulateGrad. */
+  /** A sentence without what a lesson tells of later, as inspector.py writes it: the engine's counts, and its queue. */
   plain(text: string): string {
-    return this.has("leaves") ? text : text.replace(/AccumulateGrad\((.+?)\)/g, "the leaf $1");
+    const told = this.has("counts") ? text : text.replace("; the engine counts the gradients to come", "");
+    return this.has("queue") ? told : told.replace("joins the ready queue", "can run");
   }
 
   show(lens: string, position: number, last: number): void {

@@ -110,7 +110,7 @@ export class Inspector {
     this.#ask = new Ask(trace, link.questions, (answers, score) => this.#answered(answers, score));
     this.#ask.load(link.answers);
     this.#transport = new Transport({ go: (position) => this.#go(position), positionOf: (step) => (this.#lens instanceof BackwardLens ? this.#lens.positionOf(step) : step) });
-    this.#growing = new Growing(this.element, link, this.#values?.result ?? null, { ...this.#transport.keys, turn: () => void this.#turn(), grown: () => this.#grown() });
+    this.#growing = new Growing(this.element, trace, link, this.#values?.result ?? null, { ...this.#transport.keys, turn: () => void this.#turn(), grown: () => this.#grown() });
     if (!this.#growing.has("norms")) colour.choose(null);
     this.#graph.norms(this.#growing.has("norms"));
     this.#ribbon = new Ribbon(trace);
@@ -128,7 +128,7 @@ export class Inspector {
     const norms = this.#growing.has("norms");
     this.#graph.norms(norms);
     if (this.#colour.measure === (norms ? null : "gradient")) this.#colour.choose(norms ? this.#colour.usual : null);
-    this.#show({ nodes: [], edges: [] });
+    this.#show(ALL);
   }
 
   /** Another number is followed, or none: it reaches these nodes. */
@@ -354,7 +354,7 @@ export class Inspector {
   }
 
   #showPosition(): void {
-    const steps = this.#lens instanceof BackwardLens && this.#lens.name !== "values" ? this.#lens.steps : null;
+    const steps = this.#lens instanceof BackwardLens && this.#lens.name !== "values" && this.#growing.has("memory") ? this.#lens.steps : null;
     this.#transport.show(this.#lens.position, this.#lens.last, this.#growing.plain(this.#lens.text), this.#lens.counter, steps);
   }
 

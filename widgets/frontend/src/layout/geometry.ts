@@ -152,7 +152,7 @@ function wordOf({ nodes, tensors }: Groups["trace"], { from, index }: Wire, side
 export function stubRegion({ at: [x, y], side, word }: Stub): Region {
   const wide = word === "None" ? PLAIN : LETTER * word.length;
   if (side === "below") return { left: x - PLAIN / 2, right: x + PLAIN / 2, top: y, bottom: y + 28 };
-  return { left: side === "left" ? x - 5 - wide : x - 5, right: side === "left" ? x + 5 : x + 5 + wide, top: y, bottom: y + 18 };
+  return { left: side === "left" ? x - 5 - wide : x - 5, right: side === "left" ? x + 5 : x + 5 + wide, top: y, bottom: y + 12 };
 }
 
 /** Edges in the order of where they lead, so that few of them cross; one to nothing at the place that its input has. */

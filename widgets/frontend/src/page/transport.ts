@@ -70,7 +70,7 @@ export class Transport {
     return this.#timer !== null;
   }
 
-  /** `steps`: those of the positions, where the counter counts them: the knob then stands where the counter says. */
+  /** `steps`: those of the positions, if the knob shares an axis with the bytes held. */
   show(position: number, last: number, valueText: string, counter: string, steps: readonly number[] | null = null): void {
     this.#position = position;
     this.#last = last;

@@ -25,6 +25,8 @@ function derived(trace: Trace, event: TraceEvent): Fields {
       return { hook: own(TERMS, event.hook) ?? `a hook (${event.hook}) runs` };
     case "flow":
       return { output_nr: event.output_nr || null, sum: event.sum === event.gradient ? null : event.sum };
+    case "accumulate":
+      return { grad: JSON.stringify(valueOf(trace, event.grad)) === JSON.stringify(valueOf(trace, event.gradient)) ? null : event.grad };
     case "error":
       return { message: event.message.split("\n")[0] };
     default:

@@ -131,7 +131,8 @@ export function tensorName(trace: Trace, id: Maybe | undefined): string {
 export function nodeName(trace: Trace, id: Maybe): string {
   if (id === null) return "None";
   const { name, variable } = trace.nodes[id] ?? { name: "node" };
-  return variable === undefined ? `${name} #${id}` : `${name}(${tensorName(trace, variable)})`;
+  if (variable === undefined) return `${name} #${id}`;
+  return trace.plain ? `the leaf ${tensorName(trace, variable)}` : `${name}(${tensorName(trace, variable)})`;
 }
 
 /** Texts as a list; of a long one the first, and how many more there are. */

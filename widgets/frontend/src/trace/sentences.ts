@@ -13,7 +13,7 @@ export const SENTENCES: Readonly<Record<string, string>> = {
   hook: "{node}: {hook}[name| ({name})][gradient|; the gradient is {gradient}]",
   release: "{node} lets go of its saved tensors",
   flow: "{node} sends {gradient} along edge {index} to {to}[output_nr|, output {output_nr}][sum|; the sum there is {sum}]",
-  accumulate: "{tensor}.grad receives {gradient} and is now {grad}",
+  accumulate: "{tensor}.grad [grad|receives {gradient} and is now {grad}|becomes {gradient}]",
   capture: "autograd.grad keeps {gradient} for {tensor}",
   backward_end: "backward ends",
   call: "{node} is called by hand with {gradient} and gives {result}",

@@ -141,6 +141,8 @@ export interface Trace {
   /** The scopes that are folded at first, and the positions of the boxes then; the inspector adds them. */
   folded?: number[];
   opening?: Layout;
+  /** Whether a leaf has its name alone, since its AccumulateGrad has not been told of yet. */
+  plain?: boolean;
   /** The module whose call raised; the last node in it or before it; the two shapes that met. The inspector adds it. */
   failed?: { scope: number; node: number; met: string };
   /** What minigrad_widgets/graph/derived.py finds. */
