@@ -283,7 +283,8 @@ class Inspector(Widget):
         events = self._data["events"]
         ran = [each for each in steps if events[each]["kind"] == "forward"]
         now = sum(each <= step for each in ran)
-        operation = f", operation {now} of {len(ran)}" if self.lens == "forward" and len(ran) < len(steps) and now else ""
+        told = self.lens == "forward" and len(ran) < len(steps) and now
+        operation = f", operation {now} of {len(ran)}" if told else ""
         return f"step {sum(each <= step for each in steps)} of {len(steps)}{operation}"
 
     def _told_of(self, step: int) -> str:
