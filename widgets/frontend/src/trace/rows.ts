@@ -99,9 +99,9 @@ export function measureText(row: Row, measure: Measure, digits = 3): string {
 /** So many of something. */
 export const several = (count: string, of: string): string => `${count} ${of}${count === "1" ? "" : "s"}`;
 
-/** What one line says first: the gradient where the colour is the time, and the time where that is the gradient. */
+/** What one line says first: the gradient where the colour is the cost of a map, and the time where that is the gradient. */
 function beside(row: Row, colour: Measure | null): Measure | null {
-  return colour === "gradient" ? "time" : colour === "time" && sizeIn(row, "gradient") !== null ? "gradient" : colour;
+  return colour === "gradient" ? "time" : (colour === "time" || colour === "flops") && sizeIn(row, "gradient") !== null ? "gradient" : colour;
 }
 
 /** What every box says, in the same order: what is to be first, what is asked first, then what it is and keeps; some in fewer letters, too. */
@@ -116,7 +116,8 @@ function parts(row: Row, first: Measure | null): [name: string, ...texts: string
     ["saved", saved.replace(/^(?=.)/, "saved "), saved.replace(/^(?=.)/, "■ ")],
   ];
   if (first === "flops" || first === "forward" || first === "backward") told.push([first, measureText(row, first, 2).replace(/(?<=.)$/, first === "flops" ? "" : ` ${first}`)]);
-  return [...told.filter(([name]) => name === first), ...told.filter(([name]) => name !== first)];
+  const begin: (Measure | null)[] = first === "flops" ? [first, "gradient"] : [first]; // a map is coloured by FLOPs where one run's times tell little
+  return [...begin.flatMap((wanted) => told.filter(([name]) => name === wanted)), ...told.filter(([name]) => !begin.includes(name as Measure))];
 }
 
 /** How many parts stand in the upper one of two lines, and the letters that are as wide as the dot between two parts. */
