@@ -74,6 +74,7 @@ it("says in a box of one line what the colour does not: the gradient beside time
   expect(inLines({ ...small, gradient: "nan" }, [8], "time")).toEqual(["‖∇‖ nan"]);
   for (const gradient of [null, "not kept"]) expect(inLines({ ...small, gradient }, [8], "time")).toEqual(["7.2 s"]);
   expect(inLines(small, [28], "saved")).toEqual(["saved 1.7 MiB · 7.2 s"]);
+  expect([inLines(small, [22], "flops"), inLines(small, [22, 8], "flops")]).toEqual([["‖∇‖ 0.067 · 11 MFLOP"], ["11 MFLOP · ‖∇‖ 0.067", "7.2 s"]]);
   expect(inLines(small, [14, 14], "time")[0]).toBe("7.2 s");
   expect(inLines({ ...ROW, gradient: 0.00669 }, [16, 16], "time")).toEqual(["7.2 s", "‖∇‖ 0.0067"]);
   expect(inLines({ ...ROW, gradient: 0.00669 }, [16, 3], "time")).toEqual(["7.2 s · ‖∇‖ 0.007", ""]);
@@ -279,11 +280,11 @@ it("names what costs most by time only where one run can tell, and by FLOPs, whi
   })["costs most"];
   expect(costs([8e-3, 1e-3, 1e-3], [60, 20, 20])).toBe("a: 8 ms in this run (80\u00a0%, over 2× any other), 60\u00a0% of FLOPs");
   expect(costs([8e-3, 1e-3, 1e-3], [20, 60, 20])).toBe("a: 8 ms in this run (80\u00a0%, over 2× any other); by FLOPs b (60\u00a0%)");
-  expect(costs([5e-3, 3e-3, 1e-3], [20, 60, 20])).toBe("by FLOPs b (60\u00a0%); by time, one run cannot tell: a (5 ms) and others are within 2×");
-  expect(costs([3e-3, 5e-3, 4e-3], [49, 50, 1])).toBe("by FLOPs b and a (50\u00a0% each); by time, one run cannot tell: b (5 ms) and others are within 2×");
+  expect(costs([5e-3, 3e-3, 1e-3], [20, 60, 20])).toBe("by FLOPs b (60\u00a0%); by time, one run cannot tell: a (5 ms); another is within 2×");
+  expect(costs([3e-3, 5e-3, 4e-3], [49, 50, 1])).toBe("by FLOPs b and a (50\u00a0% each); by time, one run cannot tell: b (5 ms); others are within 2×");
   expect(costs([0, 0, 0], [1, 2, 4])).toBe("by FLOPs c (4\u00a0%)");
-  expect(costs([5e-3, 4e-3, 0], [0, 0, 0])).toBe("by time, one run cannot tell: a (5 ms) and others are within 2×");
-  expect(costs([5e-3, 4e-3, 1e-3], [60, 20, 20])).toBe("by FLOPs a (60\u00a0%), and by time (5 ms), where others are within 2×");
+  expect(costs([5e-3, 4e-3, 0], [0, 0, 0])).toBe("by time, one run cannot tell: a (5 ms); another is within 2×");
+  expect(costs([5e-3, 4e-3, 1e-3], [60, 20, 20])).toBe("by FLOPs a (60\u00a0%), and by time (5 ms), where another is within 2×");
 });
 
 it("names all that are largest, and what each block of a row has", () => {

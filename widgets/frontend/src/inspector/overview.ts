@@ -107,8 +107,9 @@ function costs(all: readonly Part[], total: number, flops: number, link: (part: 
   const [share, same] = [work ? percent(work.row.flops, flops) : "", work && work === first && counted.length === 1];
   const byWork = work ? ["by FLOPs ", ...names(counted, NAMED, link), ` (${share}${counted.length > 1 ? " each" : ""})`] : [];
   if (!first) return work ? [["costs most", ...byWork]] : [];
-  const near = same ? [`, and by time (${time(first)}), where others are within ${VARIES}×`]
-    : [work ? "; " : "", "by time, one run cannot tell: ", together(link(named(first)), ` (${time(first)})`), ` and others are within ${VARIES}×`];
+  const others = timed.length > 2 ? `others are within ${VARIES}×` : `another is within ${VARIES}×`;
+  const near = same ? [`, and by time (${time(first)}), where ${others}`]
+    : [work ? "; " : "", "by time, one run cannot tell: ", together(link(named(first)), ` (${time(first)})`), `; ${others}`];
   if (timed.length > 1) return [["costs most", ...byWork, ...near]];
   const besides = same ? [`, ${share} of FLOPs`] : work ? ["; ", ...byWork] : [];
   return [["costs most", together(link(named(first)), `: ${time(first)}`), ` in this run (${percent(spent(first.row), total)}${all.length > 1 ? `, over ${VARIES}× any other` : ""})`, ...besides]];
