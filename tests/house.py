@@ -46,7 +46,7 @@ SOURCES = (".py", ".ts", ".mjs")
 PARTS: dict[str, Part] = {
     "minigrad/core": Part(("minigrad/core/",), 2_600),
     "minigrad": Part(("minigrad/",), 67_840, 360),
-    "the front end and the widgets": Part(("widgets/frontend/src/", "widgets/minigrad_widgets/"), 31_100),
+    "the front end and the widgets": Part(("widgets/frontend/src/", "widgets/minigrad_widgets/"), 31_120),
 }
 # Not written here: compared line by line, or made by a program.
 MADE = ("tests/parity/programs/", "tests/parity/seeds/", "widgets/minigrad_widgets/static/",

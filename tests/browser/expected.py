@@ -32,13 +32,13 @@ def drawn(trace: Trace, lens: str, step: int) -> Drawn:
 
 
 def counted(trace: Trace, lens: str, step: int) -> str:
-    """Which step it is, and of how many; in the forward pass, whose steps are not all operations, which of these."""
+    """Which step of a pass it is, and of how many, and which operation of the forward pass, which has other steps, too."""
     steps = trace.steps(lens)
-    if lens != "forward":
+    if lens not in ("forward", "backward"):
         return f"step {step} of {steps[-1]}"
     ran = [each for each in steps if trace.events[each]["kind"] == "forward"]
     now = sum(each <= step for each in ran)
-    operation = f", operation {now} of {len(ran)}" if now and len(ran) < len(steps) else ""
+    operation = f", operation {now} of {len(ran)}" if lens == "forward" and now and len(ran) < len(steps) else ""
     return f"step {steps.index(step) + 1} of {len(steps)}{operation}"
 
 

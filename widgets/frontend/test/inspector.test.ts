@@ -195,6 +195,7 @@ describe("the slider", () => {
     const first = root.dataset["step"];
     expect([slider.value, slider.max]).toEqual([first, "11"]);
     expect(root.querySelector(".mg-counter")?.textContent).toBe("1 / 10");
+    expect(slider.style.getPropertyValue("--mg-from")).toBe(slider.style.getPropertyValue("--mg-way")); // its line begins there
     press(root, "ArrowRight");
     expect(slider.value).toBe(root.dataset["step"]);
     for (const [moved, lands] of [["9", "9"], ["0", first]] as const) {

@@ -74,6 +74,7 @@ it("says in a box of one line what the colour does not: the gradient beside time
   expect(inLines({ ...small, gradient: "nan" }, [8], "time")).toEqual(["‖∇‖ nan"]);
   for (const gradient of [null, "not kept"]) expect(inLines({ ...small, gradient }, [8], "time")).toEqual(["7.2 s"]);
   expect(inLines(small, [28], "saved")).toEqual(["saved 1.7 MiB · 7.2 s"]);
+  expect([inLines(small, [22], "flops"), inLines(small, [22, 8], "flops")]).toEqual([["‖∇‖ 0.067 · 11 MFLOP"], ["11 MFLOP · ‖∇‖ 0.067", "7.2 s"]]);
   expect(inLines(small, [14, 14], "time")[0]).toBe("7.2 s");
   expect(inLines({ ...ROW, gradient: 0.00669 }, [16, 16], "time")).toEqual(["7.2 s", "‖∇‖ 0.0067"]);
   expect(inLines({ ...ROW, gradient: 0.00669 }, [16, 3], "time")).toEqual(["7.2 s · ‖∇‖ 0.007", ""]);
@@ -279,10 +280,11 @@ it("names what costs most by time only where one run can tell, and by FLOPs, whi
   })["costs most"];
   expect(costs([8e-3, 1e-3, 1e-3], [60, 20, 20])).toBe("a: 8 ms in this run (80\u00a0%, over 2× any other), 60\u00a0% of FLOPs");
   expect(costs([8e-3, 1e-3, 1e-3], [20, 60, 20])).toBe("a: 8 ms in this run (80\u00a0%, over 2× any other); by FLOPs b (60\u00a0%)");
-  expect(costs([5e-3, 3e-3, 1e-3], [20, 60, 20])).toBe("by FLOPs b (60\u00a0%); by time, one run cannot tell (within 2×): a: 5 ms and b: 3 ms");
-  expect(costs([3e-3, 5e-3, 4e-3], [49, 50, 1])).toBe("by FLOPs b and a (50\u00a0% each); by time, one run cannot tell (within 2×): b: 5 ms, c: 4 ms and 1 more");
+  expect(costs([5e-3, 3e-3, 1e-3], [20, 60, 20])).toBe("by FLOPs b (60\u00a0%); by time, one run cannot tell: a (5 ms); another is within 2×");
+  expect(costs([3e-3, 5e-3, 4e-3], [49, 50, 1])).toBe("by FLOPs b and a (50\u00a0% each); by time, one run cannot tell: b (5 ms); others are within 2×");
   expect(costs([0, 0, 0], [1, 2, 4])).toBe("by FLOPs c (4\u00a0%)");
-  expect(costs([5e-3, 4e-3, 0], [0, 0, 0])).toBe("by time, one run cannot tell (within 2×): a: 5 ms and b: 4 ms");
+  expect(costs([5e-3, 4e-3, 0], [0, 0, 0])).toBe("by time, one run cannot tell: a (5 ms); another is within 2×");
+  expect(costs([5e-3, 4e-3, 1e-3], [60, 20, 20])).toBe("by FLOPs a (60\u00a0%), and by time (5 ms), where another is within 2×");
 });
 
 it("names all that are largest, and what each block of a row has", () => {
@@ -315,7 +317,7 @@ it("says in which module of a row of them the gradient is largest", () => {
     trace.nodes.forEach((node, id) => (node.scope = id === 0 ? 1 : id > 3 ? 3 : 3 + id));
     trace.rows = { nodes: trace.rows?.nodes ?? [], scopes: [9, 2, 3, 2, 3, 80, 3].map((norm) => [[4], 0, 1e-3, 0, 0, 0, norm]) as never };
   });
-  expect(told.gradient).toMatch(/from the output \(out: 2\) to the input \(in: 2\), largest at .*h\.1: 80$/);
+  expect(told.gradient).toMatch(/grows 40× from the output \(out: 2\) to .*h\.1: 80, .*then shrinks 40× to the input \(in: 2\)/);
 });
 
 it("opens the source where the model of a pass ends, not where another one does that was recorded with it", () => {
@@ -338,11 +340,13 @@ it("says of a map at which box a pass begins, and of the ops of a program at whi
   expect(told([])).toMatch(/: backward starts at Op\d+Backward0 #\d+ with tensor\(1\.\)/);
 });
 
-it("names the direction in which a gradient changes, and what is largest between the ends", () => {
+it("names the directions in which a gradient changes, the turns between them, and the part across which most happens", () => {
   const norms = (...all: number[]) => (trace: Trace) => all.forEach((norm, at) => ((trace.rows?.scopes[at + 1] as unknown[])[6] = norm));
   expect(card(norms(9, 2, 0.5)).gradient).toBe("‖∇‖, the norm at a box’s output, grows 18× from the output (c: 0.5) to the input (a: 9)");
-  expect(card(norms(2, 8, 2.5)).gradient).toBe("‖∇‖, the norm at a box’s output, stays about as large from the output (c: 2.5) to the input (a: 2), largest at b: 8");
-  expect(card(norms(3, 0.1, 9)).gradient).toMatch(/shrinks 3× .*, smallest at b: 0\.1$/);
+  expect(card(norms(2, 8, 2.5)).gradient).toMatch(/, grows 3\.2× from the output \(c: 2\.5\) to b: 8, then shrinks 4× to the input \(a: 2\)$/);
+  expect(card(norms(3, 0.1, 9)).gradient).toMatch(/, shrinks 90× from the output \(c: 9\) to b: 0\.1, then grows 30× to the input \(a: 3\)$/);
+  expect(card(norms(1, 7, 8)).gradient).toMatch(/, shrinks 8× .* to the input \(a: 1\), most of it across b$/);
+  expect(card(norms(2, 2.5, 2.4)).gradient).toMatch(/, stays about as large from the output \(c: 2\.4\) to the input \(a: 2\)$/);
   expect(card(norms(0, 1, 1)).gradient).toMatch(/vanishes from .* \(a: 0\)/);
 });
 

@@ -3,6 +3,7 @@ import { Unsupported, type NumberArray } from "../live/arrays";
 import { evaluated } from "../live/functions";
 import { agrees, numbersOf } from "../live/previews";
 import { html, mark } from "../page/dom";
+import { once } from "../trace/lists";
 import { Contents, Receipts, type Received } from "../trace/received";
 import { pieces, type Written } from "../trace/expression";
 import { brief, inline, nodeName, tensorName, valueOf } from "../trace/format";
@@ -56,8 +57,9 @@ function reason(trace: Trace, name: string): string {
 export class Arithmetic {
   /** The followed number, if numbers can be followed. */
   trail: Trail | null = null;
-  #receiptsMade: Receipts | null = null;
-  #contentsMade: Contents | null = null;
+  // Both look at all events: made when a node is first shown, they don't delay the opening of a large trace.
+  readonly #receipts = once(() => new Receipts(this.trace));
+  readonly #contents = once(() => new Contents(this.trace));
   /** By node, edge, and incoming and outgoing values: whether the numbers contradict. Computing it at every step would be slow. */
   readonly #verdicts = new Map<string, boolean>();
   #all: [edges: string[], saved: Maybe] = [[], null];
@@ -66,15 +68,6 @@ export class Arithmetic {
     private readonly trace: Trace,
     private readonly light: Light,
   ) {}
-
-  // Both look at all events: made when a node is first shown, they don't delay the opening of a large trace.
-  get #receipts(): Receipts {
-    return (this.#receiptsMade ??= new Receipts(this.trace));
-  }
-
-  get #contents(): Contents {
-    return (this.#contentsMade ??= new Contents(this.trace));
-  }
 
   /** The lines of a node at a moment; empty if there is nothing to compute. */
   at(id: number, moment: Moment): HTMLElement[] {
@@ -120,7 +113,7 @@ export class Arithmetic {
 
   /** The edges along which a gradient has reached a node, or one of its outputs. */
   #flowed(id: number, moment: Moment, output: number | null = null): string[] {
-    const arrivals = (this.#receipts.arriving.get(id) ?? []).filter((each) => output === null || each.output_nr === output);
+    const arrivals = (this.#receipts().arriving.get(id) ?? []).filter((each) => output === null || each.output_nr === output);
     return arrivals.map((each) => each.key).filter((key) => moment.edge(key) !== undefined);
   }
 
@@ -131,11 +124,11 @@ export class Arithmetic {
 
   /** The sum where several gradients meet. */
   #sums(id: number, moment: Moment): HTMLElement[] {
-    if (this.#receipts.isRoot(id)) return [];
-    const arrivals = this.#receipts.arriving.get(id) ?? [];
+    if (this.#receipts().isRoot(id)) return [];
+    const arrivals = this.#receipts().arriving.get(id) ?? [];
     const totals = this.#received(id, moment)?.arrived ?? moment.pending(id);
     const waits = moment.pending(id).length > 0;
-    const together = (key: string): boolean => moment.now === null || this.#receipts.together(id, key, moment.now, waits);
+    const together = (key: string): boolean => moment.now === null || this.#receipts().together(id, key, moment.now, waits);
     return [...new Set(arrivals.map((each) => each.output_nr))].flatMap((nr) => {
       const keys = arrivals.filter((each) => each.output_nr === nr && moment.edge(each.key) != null && together(each.key)).map((each) => each.key);
       const total = totals[nr];
@@ -152,7 +145,7 @@ export class Arithmetic {
   #received(id: number, moment: Moment): Received | null {
     if (moment.received) return moment.received(id);
     const look = moment.look(id).look;
-    if (look !== "ready") return moment.now === null || look === "waiting" || look === "recorded" ? null : this.#receipts.at(id, moment.now);
+    if (look !== "ready") return moment.now === null || look === "waiting" || look === "recorded" ? null : this.#receipts().at(id, moment.now);
     const pending = moment.pending(id).map((entry) => entry ?? null);
     return { arrived: pending, gradient: pending, replaced: false };
   }
@@ -210,9 +203,9 @@ export class Arithmetic {
     const output = outputOf(operand);
     if (output !== null) return gradient[output];
     const input = this.#inputOf(id, operand);
-    if (input !== null) return this.#contents.given(id, input);
+    if (input !== null) return this.#contents().given(id, input);
     const row = this.trace.nodes[id]?.saved.find(([name]) => name === operand);
-    return row && this.#contents.saved(id, row[1], row[2]);
+    return row && this.#contents().saved(id, row[1], row[2]);
   }
 
   /** The same for the one entry that is followed. */
@@ -262,7 +255,7 @@ export class Arithmetic {
   /** The effect of an AccumulateGrad on `.grad`. */
   #accumulated(id: number, tensor: number, moment: Moment): HTMLElement[] {
     const look = moment.look(id).look;
-    const found = moment.now !== null && (look === "running" || look === "done") ? this.#receipts.accumulated(id, tensor, moment.now) : null;
+    const found = moment.now !== null && (look === "running" || look === "done") ? this.#receipts().accumulated(id, tensor, moment.now) : null;
     if (!found) return [];
     const [before, added, now] = [found.before, found.added, found.now].map((value) => short(valueOf(this.trace, value)));
     const unknown = found.before === undefined && added !== now; // it was set before the recording began

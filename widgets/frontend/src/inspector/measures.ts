@@ -2,6 +2,7 @@
 import { html } from "../page/dom";
 import { SIZES, sizeClass } from "../trace/format";
 import { COLOURS, gradientSize, isTime, measureText, Rows, sizeIn, VARIES, type Measure, type Row } from "../trace/rows";
+import { timeTells } from "./overview";
 import type { GraphPane } from "../graph/graph";
 import type { Trace } from "../trace/types";
 
@@ -34,7 +35,8 @@ export class Colour {
     this.#choice.append(html("option", { value: "" }, "none"), ...options);
     this.element.append(this.#choice);
     this.element.hidden = known.length === 0;
-    this.usual = ((trace.folded?.length ?? 0) > 0 && known[0]) || null;
+    const first = known[0] === "time" && known.includes("flops") && !timeTells(trace) ? "flops" : known[0];
+    this.usual = ((trace.folded?.length ?? 0) > 0 && first) || null;
     this.#choice.value = this.usual ?? "";
     this.#choice.addEventListener("change", () => this.choose(this.measure));
     graph.strip.prepend(this.legend);

@@ -17,6 +17,9 @@ interface Part {
   nodes: number[];
 }
 
+/** A part, the norm at its output, and where it stands in the forward pass. */
+type Sized = { part: Part; norm: number; order: number };
+
 /** The parts of the model: the boxes in which it opens or, of a small one, its innermost modules; `each` of a row of them. */
 function parts(trace: Trace, each = false): Part[] {
   const rows = new Rows(trace);
@@ -79,37 +82,45 @@ function largest(measure: "saved" | "parameters", all: readonly Part[], apart: r
   const sizes = new Set(apart.filter(({ node, name }) => name !== best.name && best.nodes.includes(node)).map(text));
   const size = measure === "saved" ? text(best) : `${several(text(best), "parameter")} (${percent(best.row.parameters, whole.parameters)})`;
   const [line, each] = [measure === "saved" ? "saves most" : "is largest", sizes.size === 1 ? `, each ${[...sizes].join()}` : ""];
-  if (tied.length > 1) return [[line, ...names(tied, NAMED.flops, link), `, each ${size}`]];
+  if (tied.length > 1) return [[line, ...names(tied, NAMED, link), `, each ${size}`]];
   return [[line, together(link(best), ":"), ` ${size}${each}`]];
 }
 
 /** FLOPs of parts that are alike vary a little, too; so many of the parts are then named. */
-const [NOISE, NAMED] = [{ time: VARIES, flops: 1.05 }, { time: 2, flops: 3 }];
+const [NOISE, NAMED] = [{ time: VARIES, flops: 1.05 }, 3];
+
+/** The parts that cost as much as the one that costs most, as far as one run tells. */
+function leaders(all: readonly Part[], measure: "time" | "flops"): Part[] {
+  const size = ({ row }: Part): number => sizeIn(row, measure) ?? 0;
+  const most = Math.max(...all.map(size));
+  return all.filter((each) => size(each) > 0 && size(each) * NOISE[measure] > most).sort((a, b) => size(b) - size(a));
+}
+
+/** Whether one run tells by time which part costs most: the map then begins with times, else with FLOPs. */
+export const timeTells = (trace: Trace): boolean => leaders(parts(trace), "time").length === 1;
 
 /** What costs most: by one run's time only if no other part comes near it, and by FLOPs, which are the same in every run. */
 function costs(all: readonly Part[], total: number, flops: number, link: (part: Part) => HTMLElement): Line[] {
-  const leaders = (measure: "time" | "flops"): Part[] => {
-    const size = ({ row }: Part): number => sizeIn(row, measure) ?? 0;
-    const most = Math.max(...all.map(size));
-    return all.filter((each) => size(each) > 0 && size(each) * NOISE[measure] > most).sort((a, b) => size(b) - size(a));
-  };
-  const time = ({ row }: Part): string => `: ${measureText(row, "time", 2)}`;
-  const [timed, counted] = [leaders("time"), leaders("flops")];
+  const time = ({ row }: Part): string => measureText(row, "time", 2);
+  const [timed, counted] = [leaders(all, "time"), leaders(all, "flops")];
   const [first, work] = [timed[0], counted[0]];
-  const share = work ? percent(work.row.flops, flops) : "";
-  const byWork = work ? ["by FLOPs ", ...names(counted, NAMED.flops, link), ` (${share}${counted.length > 1 ? " each" : ""})`] : [];
+  const [share, same] = [work ? percent(work.row.flops, flops) : "", work && work === first && counted.length === 1];
+  const byWork = work ? ["by FLOPs ", ...names(counted, NAMED, link), ` (${share}${counted.length > 1 ? " each" : ""})`] : [];
   if (!first) return work ? [["costs most", ...byWork]] : [];
-  if (timed.length > 1) return [["costs most", ...byWork, work ? "; " : "", `by time, one run cannot tell (within ${VARIES}×): `, ...names(timed, NAMED.time, link, time)]];
-  const besides = work && work === first && counted.length === 1 ? [`, ${share} of FLOPs`] : work ? ["; ", ...byWork] : [];
-  return [["costs most", together(link(named(first)), time(first)), ` in this run (${percent(spent(first.row), total)}${all.length > 1 ? `, over ${VARIES}× any other` : ""})`, ...besides]];
+  const others = timed.length > 2 ? `others are within ${VARIES}×` : `another is within ${VARIES}×`;
+  const near = same ? [`, and by time (${time(first)}), where ${others}`]
+    : [work ? "; " : "", "by time, one run cannot tell: ", together(link(named(first)), ` (${time(first)})`), `; ${others}`];
+  if (timed.length > 1) return [["costs most", ...byWork, ...near]];
+  const besides = same ? [`, ${share} of FLOPs`] : work ? ["; ", ...byWork] : [];
+  return [["costs most", together(link(named(first)), `: ${time(first)}`), ` in this run (${percent(spent(first.row), total)}${all.length > 1 ? `, over ${VARIES}× any other` : ""})`, ...besides]];
 }
 
 /** What stays on one line if that has room. */
 const together = (...told: (Node | string)[]): HTMLElement => html("span", { class: "mg-together" }, ...told);
 
 /** Some parts by name, and how many more there are. */
-const names = (found: readonly Part[], most: number, link: (part: Part) => HTMLElement, tell: (part: Part) => string = () => ""): (Node | string)[] =>
-  listed([...found.slice(0, most).map((each) => together(link(named(each)), tell(each))), ...(found.length > most ? [`${found.length - most} more`] : [])]);
+const names = (found: readonly Part[], most: number, link: (part: Part) => HTMLElement): (Node | string)[] =>
+  listed([...found.slice(0, most).map((each) => link(named(each))), ...(found.length > most ? [`${found.length - most} more`] : [])]);
 
 /** A part without its class, which takes a line in a narrow pane, unless its name is a number. */
 const named = (part: Part): Part => (/^\d+$/.test(part.name) ? part : { ...part, kind: "" });
@@ -173,13 +184,32 @@ function gradients(trace: Trace, all: readonly Part[], link: (part: Part) => HTM
   }).sort((a, b) => b.order - a.order);
   const [output, input, between] = [sized[0], sized.at(-1), sized.slice(1, -1).sort((a, b) => a.norm - b.norm)];
   if (!output || !input || output === input) return all.some(({ row }) => row.gradient === "not kept") ? [["gradient", "not kept at this level of detail"]] : [];
-  const at = ({ part }: { part: Part }, before = "", after = ""): Node => together(before, link(named(part)), `: ${measureText(part.row, "gradient", 2)}${after}`);
-  const fold = Math.max(output.norm, input.norm) / Math.min(output.norm, input.norm);
-  const way = output.norm === input.norm || fold < LITTLE ? ["stays about as large"] : fold === Infinity ? [input.norm === 0 ? "vanishes" : "appears"] : [input.norm < output.norm ? "shrinks " : "grows ", times(fold)];
   const [least, greatest] = [between[0], between.at(-1)];
-  const ends = [output.norm, input.norm];
-  const low = least && LITTLE * least.norm < Math.min(...ends) ? [["smallest", least] as const] : [];
-  const far = [...low, ...(greatest && greatest.norm > LITTLE * Math.max(...ends) ? [["largest", greatest] as const] : [])];
-  const told = far.flatMap(([word, each], nr) => [` ${word} at `, at(each, "", nr < far.length - 1 ? "," : "")]);
-  return [["gradient", "‖∇‖, the norm at a box’s output, ", ...way, " from the output ", at(output, "(", ")"), " to the input ", at(input, "(", far.length > 0 ? ")," : ")"), ...told]];
+  const low = least && LITTLE * least.norm < Math.min(output.norm, input.norm) ? [least] : [];
+  const high = greatest && greatest.norm > LITTLE * Math.max(output.norm, input.norm) ? [greatest] : [];
+  const path = [output, ...[...low, ...high].sort((a, b) => b.order - a.order), input];
+  const at = ({ part }: Sized, before = "", after = ""): Node => together(before, link(named(part)), `: ${measureText(part.row, "gradient", 2)}${after}`);
+  const legs = path.slice(1).flatMap((to, nr): (Node | string)[] => {
+    const from = path[nr] ?? output;
+    const start = nr === 0 ? [" from the output ", at(from, "(", ")")] : [];
+    const end = to === input ? [" to the input ", at(to, "(", ")")] : [" to ", at(to)];
+    return [nr === 0 ? "" : ", then ", ...way(from.norm, to.norm), ...start, ...end, ...across(sized.slice(sized.indexOf(from), sized.indexOf(to) + 1), link)];
+  });
+  return [["gradient", "‖∇‖, the norm at a box’s output, ", ...legs]];
+}
+
+/** How a norm changes into another. */
+function way(from: number, to: number): (Node | string)[] {
+  const fold = Math.max(from, to) / Math.min(from, to);
+  if (from === to || fold < LITTLE) return ["stays about as large"];
+  return fold === Infinity ? [to === 0 ? "vanishes" : "appears"] : [to < from ? "shrinks " : "grows ", times(fold)];
+}
+
+/** The part across which most of a change happens, on a way along several. */
+function across(steps: readonly Sized[], link: (part: Part) => HTMLElement): (Node | string)[] {
+  const change = (from: Sized | undefined, to: Sized | undefined): number => Math.log((to?.norm ?? 1) / (from?.norm ?? 1));
+  const whole = change(steps[0], steps.at(-1));
+  if (steps.length < 3 || !Number.isFinite(whole) || Math.abs(whole) < Math.log(LITTLE)) return [];
+  const [found] = steps.slice(0, -1).map((from, nr) => ({ part: from.part, share: change(from, steps[nr + 1]) / whole })).sort((a, b) => b.share - a.share);
+  return found && found.share > 2 / 3 ? [", most of it across ", link(named(found.part))] : [];
 }

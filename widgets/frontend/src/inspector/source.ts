@@ -2,7 +2,7 @@
 import { html, write } from "../page/dom";
 import type { Maybe, Trace } from "../trace/types";
 import { inline, nodeName, shape, tensorName, valueOf } from "../trace/format";
-import { push } from "../trace/lists";
+import { once, push } from "../trace/lists";
 import { Meanings } from "../trace/meaning";
 import { unwritten } from "./trays";
 import type { Moment } from "./lens";
@@ -112,7 +112,7 @@ export class Called {
   /** The edges to an output of a node, by `node:output_nr`; none before a name is first pointed at. */
   readonly #edges = new Map<string, string[]>();
   /** The lines at which each tensor with a name was created or used, by file. */
-  #linesOf: Map<number, [file: number, line: number][]> | null = null;
+  readonly #lines = once(() => this.#uses());
   readonly #meanings: Meanings;
   #name: HTMLElement | null = null;
   #moment: Moment | null = null;
@@ -137,10 +137,6 @@ export class Called {
     trace.nodes.forEach((node, id) => {
       if (node.variable !== undefined) this.#leaves.set(node.variable, id);
     });
-  }
-
-  get #lines(): Map<number, [file: number, line: number][]> {
-    return (this.#linesOf ??= this.#uses());
   }
 
   #uses(): Map<number, [file: number, line: number][]> {
@@ -241,7 +237,7 @@ export class Called {
     if (!path && this.#meanings.has(file, at, name)) return { text: name, tensors: null };
     const tensors = path ? path.tensors : (this.#named.get(name) ?? []);
     const body = this.#meanings.owner(file, at, name);
-    const found = body ? tensors.filter((id) => this.#lines.get(id)?.some(([of, row]) => of === file && body[0] <= row && row <= body[1])) : tensors;
+    const found = body ? tensors.filter((id) => this.#lines().get(id)?.some(([of, row]) => of === file && body[0] <= row && row <= body[1])) : tensors;
     return found.length === 0 ? null : { text: path ? line.slice(from, from + path.length) : name, tensors: found };
   }
 

@@ -87,7 +87,7 @@ export class Transport {
     const [at, most] = this.#steps ? [this.#steps[this.#position] ?? 0, this.#steps.at(-1) ?? 0] : [this.#position, this.#last];
     if (this.#slider.max !== String(most)) this.#slider.max = String(most);
     this.#slider.value = String(at);
-    this.#slider.style.setProperty("--mg-way", `${most === 0 ? 0 : (100 * at) / most}%`);
+    for (const [name, step] of [["--mg-from", this.#steps?.[0] ?? 0], ["--mg-way", at]] as const) this.#slider.style.setProperty(name, `${most === 0 ? 0 : (100 * step) / most}%`);
   }
 
   /** The knob was moved; it stays out of what comes before the first step. */

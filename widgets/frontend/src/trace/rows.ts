@@ -99,13 +99,15 @@ export function measureText(row: Row, measure: Measure, digits = 3): string {
 /** So many of something. */
 export const several = (count: string, of: string): string => `${count} ${of}${count === "1" ? "" : "s"}`;
 
-/** What one line says first: the gradient where the colour is the time, and the time where that is the gradient. */
-function beside(row: Row, colour: Measure | null): Measure | null {
-  return colour === "gradient" ? "time" : colour === "time" && sizeIn(row, "gradient") !== null ? "gradient" : colour;
+/** What is said first: the measure that colours the box, of FLOPs with the gradient; one line begins with what the colour does not say. */
+function beginning(row: Row, colour: Measure | null, alone: boolean): (Measure | null)[] {
+  if (colour === "flops") return alone ? ["gradient", colour] : [colour, "gradient"];
+  if (!alone) return [colour];
+  return [colour === "gradient" ? "time" : colour === "time" && sizeIn(row, "gradient") !== null ? "gradient" : colour];
 }
 
 /** What every box says, in the same order: what is to be first, what is asked first, then what it is and keeps; some in fewer letters, too. */
-function parts(row: Row, first: Measure | null): [name: string, ...texts: string[]][] {
+function parts(row: Row, begin: readonly (Measure | null)[]): [name: string, ...texts: string[]][] {
   const saved = measureText(row, "saved", 2);
   const norm = (digits: number): string => measureText(row, "gradient", digits).replace(/^(?=.)/, "‖∇‖ ");
   const told: [string, ...string[]][] = [
@@ -115,8 +117,8 @@ function parts(row: Row, first: Measure | null): [name: string, ...texts: string
     ["parameters", row.parameters > 0 ? several(measureText(row, "parameters", 2), "param") : ""],
     ["saved", saved.replace(/^(?=.)/, "saved "), saved.replace(/^(?=.)/, "■ ")],
   ];
-  if (first === "flops" || first === "forward" || first === "backward") told.push([first, measureText(row, first, 2).replace(/(?<=.)$/, first === "flops" ? "" : ` ${first}`)]);
-  return [...told.filter(([name]) => name === first), ...told.filter(([name]) => name !== first)];
+  for (const first of begin) if (first === "flops" || first === "forward" || first === "backward") told.push([first, measureText(row, first, 2).replace(/(?<=.)$/, first === "flops" ? "" : ` ${first}`)]);
+  return [...begin.flatMap((wanted) => told.filter(([name]) => name === wanted)), ...told.filter(([name]) => !begin.includes(name as Measure))];
 }
 
 /** How many parts stand in the upper one of two lines, and the letters that are as wide as the dot between two parts. */
@@ -129,7 +131,7 @@ export function inLines(row: Row, lengths: readonly number[], colour: Measure | 
   const room = [...lengths];
   let at = 0;
   const alone = lengths.length === 1;
-  for (const [nr, [, ...texts]] of parts(row, alone ? beside(row, colour) : colour).entries()) {
+  for (const [nr, [, ...texts]] of parts(row, beginning(row, colour, alone)).entries()) {
     if (nr === UPPER && !alone) at = 1;
     if (texts[0] === "") continue;
     const places = texts.map((text): [string, number] => [text, room.findIndex((free, line) => line >= at && text.length <= free)]);
