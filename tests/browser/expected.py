@@ -32,7 +32,7 @@ def drawn(trace: Trace, lens: str, step: int) -> Drawn:
 
 
 def counted(trace: Trace, lens: str, step: int) -> str:
-    """Which step of a pass it is, and of how many, and which operation of the forward pass, which has other steps, too."""
+    """Which step of a pass it is, and of how many; in the forward pass, which operation, too."""
     steps = trace.steps(lens)
     if lens not in ("forward", "backward"):
         return f"step {step} of {steps[-1]}"
