@@ -58,7 +58,7 @@ def answers(root: Locator) -> None:
     assert "by FLOPs " in told["costs most"] or "of FLOPs" in told["costs most"]
     gradient = told["gradient"]
     assert gradient.startswith("‖∇‖, the norm at a box’s output, ")
-    assert " from the output (" in gradient and ") to the input (" in gradient
+    assert " from the output (" in gradient and " to the input (" in gradient
     assert any(word in gradient for word in ("shrinks", "grows", "stays about as large"))
     assert "per entry" not in gradient
     [time, *_] = re.findall(r"[:(] ?([\d.]+ [mµ]?s)\b", told["costs most"])
@@ -116,7 +116,7 @@ def test_a_narrow_page_has_the_card_above_the_map(page: Page, opened: Opened) ->
     for lines in root.locator(".mg-measured").evaluate_all(AIR):
         assert min(lines) >= 2, lines
     said = root.locator(".mg-measured .mg-caption").all_text_contents()
-    assert len(said) == 6 and all(re.fullmatch(r"[\d.]+ [mµ]?s · ‖∇‖ \S+", text) for text in said)
+    assert len(said) == 6 and all(re.fullmatch(r"[\d.]+ ([mµ]?s|[kM]?FLOP) · ‖∇‖ \S+", text) for text in said)
 
 
 # How bright a colour is against another, each a selector, a property of its style and, for some, a pseudo-element.
