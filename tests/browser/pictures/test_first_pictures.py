@@ -87,7 +87,14 @@ def slope() -> None:
     slope.backward()
 
 
-@pytest.mark.parametrize("program", [twice, written, chain, beside, slope])
+def passes() -> None:
+    """Lesson 5: the whole graph of three passes is wider than a pane, what there is at first is not."""
+    w = torch.tensor(2.0, requires_grad=True)
+    for factor in (w, 3, 2):
+        (w * factor).backward()
+
+
+@pytest.mark.parametrize("program", [twice, written, chain, beside, slope, passes])
 @pytest.mark.parametrize("size", [(900, 800), (1280, 800), (1280, 720)])
 def test_the_whole_graph_is_seen_in_the_middle(page: Page, opened: Opened, program: Callable[[], None],
                                                size: tuple[int, int]) -> None:
