@@ -224,7 +224,8 @@ class _Drawing:
         word = f"{style.word}: {needs}" if needs is not None and status == "waiting" else style.word
         word = f"ready: {place}" if 0 < place <= PLACES else word
         word = "" if "counts" in self.hidden and status in UNTIL_IT_RUNS else word
-        both = " · ".join(filter(None, [word, lost]))
+        hooked = "hook" if status in ("running", "done") and node in self.frame["hooked"] else ""
+        both = " · ".join(filter(None, [word, hooked, lost]))
         said = both if fits(both, caption, width) else lost or word
         self.sketch.text(x + width / 2 - 12, y + 10, said, BROKEN if lost and style.face != style.edge else soft, 7.5,
                          bold=True, align="right")
@@ -246,9 +247,13 @@ class _Drawing:
         record, frame = self.data["nodes"][node], self.frame
         given = [frame["edges"].get(f"{node}:{index}") for index in range(len(record["next"]))]
         results = [self.data["tensors"][tensor]["value"] for tensor in record["outputs"]]
-        values = [*given, *results, *frame["pending"].get(node, ()), frame["grads"].get(record.get("variable"))]
-        found = {broken(self.words.value(value)) for value in values if value is not None}
-        return "nan" if "nan" in found else "inf" if "inf" in found else ""
+        gradients = [*given, *frame["pending"].get(node, ()), frame["grads"].get(record.get("variable"))]
+        for whose, values in ("", gradients), ("value ", results):
+            found = {broken(self.words.value(value)) for value in values if value is not None}
+            for word in ("nan", "inf"):
+                if word in found:
+                    return whose + word
+        return ""
 
     def tray(self, node: int, x: float, y: float) -> None:
         """Draw the `.grad` of a leaf, under its box."""
