@@ -88,7 +88,7 @@ def labels(data: Data, node: int) -> tuple[str, str]:
 
 
 def number_of(data: Data, node: int) -> str:
-    """Return the number that sentences give a node without a name of its own, where others of its class are beside it."""
+    """Return the number that sentences give a node, if it has no name of its own and others of its class are there."""
     record = data["nodes"][node]
     if len(data["nodes"]) > NUMBERED or "variable" in record or data.get("scopes"):
         return ""

@@ -33,7 +33,7 @@ def series(data: Data) -> list[list[int]]:
 def summary(data: Data) -> dict[str, int | None]:
     """Steps, the peak of bytes and its step, the bytes when the first pass begins, ops, ops that ran again.
 
-    The op that has made the last value needed is stopped before it is recorded: it has run, and is counted.
+    The op at which an early stop comes is stopped before it is recorded; it is counted, too.
     """
     held = series(data)
     sums = [sum(each) for each in held]
