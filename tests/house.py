@@ -45,8 +45,8 @@ SOURCES = (".py", ".ts", ".mjs")
 # are what there is, rounded up: 56,000 and 21,500 lines are asked. A feature that needs more raises them in its commit.
 PARTS: dict[str, Part] = {
     "minigrad/core": Part(("minigrad/core/",), 2_600),
-    "minigrad": Part(("minigrad/",), 67_840, 360),
-    "the front end and the widgets": Part(("widgets/frontend/src/", "widgets/minigrad_widgets/"), 31_120),
+    "minigrad": Part(("minigrad/",), 67_870, 360),
+    "the front end and the widgets": Part(("widgets/frontend/src/", "widgets/minigrad_widgets/"), 31_220),
 }
 # Not written here: compared line by line, or made by a program.
 MADE = ("tests/parity/programs/", "tests/parity/seeds/", "widgets/minigrad_widgets/static/",

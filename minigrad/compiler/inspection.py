@@ -123,10 +123,10 @@ def plan_sentence(plan: Plan) -> str:
     if not plan.held:
         return "Memory plan: there is no temporary to place. This is what runs."
     one = len(plan.held) == 1
-    aligned = f", since each begins at a multiple of {ALIGNED}" if plan.size > plan.apart else ""
+    aligned = f", with gaps, since each begins at a multiple of {ALIGNED}" if plan.size > plan.apart else ""
+    holds = "it holds" if one else "without gaps they have" if aligned else "apart they would take"
     return (f"Memory plan: {len(plan.held):,} {'temporary lies' if one else 'temporaries lie'} in one buffer of "
-            f"{plan.size:,} bytes{aligned}; {'it holds' if one else 'apart they would take'} {plan.apart:,}. "
-            "This is what runs.")
+            f"{plan.size:,} bytes{aligned}; {holds} {plan.apart:,}. This is what runs.")
 
 
 def temporaries_of(program: Program) -> dict[str, int]:

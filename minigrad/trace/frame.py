@@ -10,6 +10,8 @@ from minigrad.trace.schema import EVENTS, PASS
 
 __all__ = ["Fold", "Frame"]
 
+SAVED = 2  # the kind of a holder that is a node which has saved a tensor
+
 
 class Frame(TypedDict):
     """The state of the world after one event."""
@@ -30,6 +32,7 @@ class Frame(TypedDict):
     versions: dict[int, int]
     rebased: dict[int, int]
     recomputed: list[int]
+    hooked: list[int]
     gradient: int | None
     bytes: list[int] | None
 
@@ -62,6 +65,8 @@ class Fold:
         self.families: list[list[int]] = []  # by tensor: those with the same version counter
         self.rebased: dict[int, int] = {}
         self.recomputed: dict[int, None] = {}
+        self.hooked: dict[int, None] = {}  # the nodes at which a hook of the program has run in this pass
+        self.keeps: dict[int, int] = {}  # by node: how many storages it holds as saved
         self.again = 0  # how many functions run again, one inside the other
         self.bytes: list[int] | None = None
         self.running: int | None = None
@@ -78,6 +83,16 @@ class Fold:
         rule = RULES.get(kind)
         if rule is not None:
             rule(self, event)
+        for holders, more in (event.get("held", ()), 1), (event.get("dropped", ()), -1):
+            for _, what, node in holders:
+                if what == SAVED and node is not None:
+                    self.keep(node, more)
+
+    def keep(self, node: int, more: int) -> None:
+        """A node holds one storage more or less; one that is gone has let go of all, without an event of its own."""
+        self.keeps[node] = self.keeps.get(node, 0) + more
+        if self.keeps[node] == 0 and self.saved.get(node) == "held":
+            self.saved[node] = "released"
 
     def frame(self, event: Mapping[str, Any]) -> Frame:
         """Return the state, as a copy; `event` is the last one that was applied."""
@@ -92,7 +107,8 @@ class Fold:
             "needs": dict(self.needs), "ready": sorted(self.queue, key=self.queue.__getitem__),
             "pending": {node: list(piled) for node, piled in self.pending.items()}, "edges": dict(self.edges),
             "saved": dict(self.saved), "grads": dict(self.grads), "versions": dict(self.versions),
-            "rebased": dict(self.rebased), "recomputed": list(self.recomputed), "gradient": gradient,
+            "rebased": dict(self.rebased), "recomputed": list(self.recomputed), "hooked": list(self.hooked),
+            "gradient": gradient,
             "bytes": None if self.bytes is None else list(self.bytes)}
 
     # the rules, one per kind of event
@@ -133,11 +149,13 @@ class Fold:
         if depth > self.depth:
             self.outer.append(Outer(self.depth, dict(self.status), self.needs, self.queue, self.pending, self.running))
         self.depth, self.running = depth, None
-        self.queue, self.pending, self.edges = {}, {}, {}
+        self.queue, self.pending, self.edges, self.hooked = {}, {}, {}, {}
         self.needs = dict(event["needs"])
         self.status = {**dict.fromkeys(self.status, "recorded"), **dict.fromkeys(self.needs, "waiting")}
         for node, output_nr, value in event["roots"]:
             self.pile(node, output_nr, value)
+        for node in {root[0] for root in event["roots"]} & self.needs.keys():  # one has come: the one that is piled up
+            self.needs[node] = max(0, self.needs[node] - 1)
 
     def ready(self, event: Mapping[str, Any]) -> None:
         node = event["node"]
@@ -174,7 +192,9 @@ class Fold:
         self.grads.update(event.get("grads", ()))
 
     def hook(self, event: Mapping[str, Any]) -> None:
-        if event["hook"] == "retain_grad" and event["tensor"] is not None:
+        if event["hook"] != "retain_grad":
+            self.hooked[event["node"]] = None
+        elif event["tensor"] is not None:
             self.grads[event["tensor"]] = event.get("grad")
 
     def backward_end(self, event: Mapping[str, Any]) -> None:

@@ -218,6 +218,12 @@ window.read = (() => {
     return wrong.map((each) => each.className || each.tagName);
   }
 
+  /** Panes of source of whose first line only the lower part is in sight. */
+  function halved(root) {
+    const panes = all(root, ".mg-code").filter((pane) => shown(pane) && pane.scrollTop % parseFloat(getComputedStyle(pane).lineHeight) > 1);
+    return panes.map((pane) => `half a line of source at the top, scrolled by ${pane.scrollTop}`);
+  }
+
   /** Texts that do not fit into the box of their node. */
   function spilled(root) {
     settle();
@@ -256,5 +262,5 @@ window.read = (() => {
     document.addEventListener("keydown", (event) => event.target.closest?.(".mg-root") && window.leaked.push(event.key));
   }
 
-  return { drawn, reachable, texts, overlaps, small, faint, outside, spilled, controls: (root) => controls(root).map(called), focus, listen };
+  return { drawn, reachable, texts, overlaps, small, faint, outside, halved, spilled, controls: (root) => controls(root).map(called), focus, listen };
 })();

@@ -70,8 +70,9 @@ def test_the_play_bar_is_in_the_window(sized: Book) -> None:
 
 
 def test_a_long_line_of_the_source_goes_on_below_its_beginning(sized: Book) -> None:
-    """Nothing of it is hidden at the right, and a line that has room stays one line."""
+    """Nothing of it is hidden at the right, and a line that has room stays one; the first one is not cut in half."""
     root = sized.widget("backward")
+    assert root.evaluate("read.halved") == []
     lines = root.locator(".mg-line").evaluate_all("lines => lines.map(line => line.getBoundingClientRect().height)")
     assert len(lines) > 5 and lines.count(min(lines)) > len(lines) / 2
     assert root.locator(".mg-code").evaluate("code => code.scrollWidth <= code.clientWidth")

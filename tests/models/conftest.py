@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.groups import has_browser, installed
+
+if has_browser() and installed("jupyterlab"):
+    from tests.browser.fixtures import browser, opened, page
+
+    __all__ = ["browser", "opened", "page"]
+
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Let other libraries warn."""

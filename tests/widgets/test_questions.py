@@ -66,8 +66,8 @@ def test_the_questions_as_text() -> None:
         "it asks: 0 of 0 right, 4 to come",
         "before step 8: What shape has the gradient that SumBackward0 #4 sends to MulBackward0 #3?",
         "before step 21: Which node runs next? AccumulateGrad(x), AccumulateGrad(w)",
-        "before step 22: What will x.grad be after the next step?",
-        "before step 24: What will w.grad be after the next step?"]
+        "before step 22: What will x.grad be once this gradient is added?",
+        "before step 24: What will w.grad be once this gradient is added?"]
     assert asked.text == repr(asked) == asked._repr_mimebundle_()[0]["text/plain"]
     assert "ready: " in Inspector(trace, step=20).text
     asked.step = 20

@@ -19,6 +19,7 @@ from minigrad.recorder import record
 from minigrad_widgets import Inspector
 from tests.browser.fixtures import Opened
 
+CLEAR = "...read.overlaps(root), ...read.small(root), ...read.halved(root)"
 SIDES = """root => {
   const frame = root.querySelector(".mg-stage").getBoundingClientRect();
   const drawn = [...root.querySelectorAll(".mg-node:not([data-status=unknown]) .mg-box")];
@@ -86,7 +87,14 @@ def slope() -> None:
     slope.backward()
 
 
-@pytest.mark.parametrize("program", [twice, written, chain, beside, slope])
+def passes() -> None:
+    """Lesson 5: the whole graph of three passes is wider than a pane, what there is at first is not."""
+    w = torch.tensor(2.0, requires_grad=True)
+    for factor in (w, 3, 2):
+        (w * factor).backward()
+
+
+@pytest.mark.parametrize("program", [twice, written, chain, beside, slope, passes])
 @pytest.mark.parametrize("size", [(900, 800), (1280, 800), (1280, 720)])
 def test_the_whole_graph_is_seen_in_the_middle(page: Page, opened: Opened, program: Callable[[], None],
                                                size: tuple[int, int]) -> None:
@@ -98,10 +106,10 @@ def test_the_whole_graph_is_seen_in_the_middle(page: Page, opened: Opened, progr
     page.wait_for_timeout(500)
     found = root.evaluate(SIDES)
     assert abs(found["off"]) < 30 and found["hidden"] <= 0, found
-    assert root.evaluate("root => [...read.overlaps(root), ...read.small(root), ...read.faint(root)]") == []
+    assert root.evaluate(f"root => [{CLEAR}, ...read.faint(root)]") == []
     page.keyboard.press("End")
     assert root.evaluate(SIDES)["hidden"] <= 0
-    assert root.evaluate("root => [...read.overlaps(root), ...read.small(root)]") == []
+    assert root.evaluate(f"root => [{CLEAR}]") == []
 
 
 @pytest.mark.parametrize("lens", ["forward", "backward", "all"])

@@ -43,7 +43,8 @@ WRONG = """panel => {
   const cut = parts.filter(part =>
     part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).overflowX === "hidden");
   return [...wide, ...cut.map(part => `cut: ${part.textContent.slice(0, 60)}`), ...read.faint(parts, screen),
-    ...read.small(parts, 11, screen), ...roots.flatMap(each => [...read.overlaps(each), ...read.outside(each)])];
+    ...read.small(parts, 11, screen), ...roots.flatMap(each => [...read.overlaps(each), ...read.outside(each),
+      ...read.halved(each)])];
 }"""
 
 

@@ -85,8 +85,8 @@ def test_each_pass_says_what_it_did_to_a_small_step() -> None:
     assert codes(record, "copies forwarded")[-1] == "multiply(t6, x, out=w_grad)"
     assert codes(record, "sums as products")[3] == "dot(ones3, t3, out=t4)"
     assert said(record, "memory plan") == (
-        "Memory plan: 5 temporaries lie in one buffer of 128 bytes, since each begins at a multiple of 64; apart they "
-        "would take 51. This is what runs.")
+        "Memory plan: 5 temporaries lie in one buffer of 128 bytes, with gaps, since each begins at a multiple of 64; "
+        "without gaps they have 51. This is what runs.")
     assert [step["buffers"] for step in record["steps"]] == [8, 8, 8, 8, 6, 6, 5, 5, 5, 5, 5, 5, 5, 2]
 
 

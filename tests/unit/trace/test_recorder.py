@@ -20,7 +20,7 @@ def test_forward_makes_its_node_and_its_leaves_known():
 def test_backward_start_sets_the_counts_and_the_root_gradient():
     trace = diamond()
     frame = trace.frame(5)
-    assert frame["needs"] == {3: 1, 2: 1, 1: 2, 0: 1}
+    assert frame["needs"] == {3: 0, 2: 1, 1: 2, 0: 1}
     assert set(frame["status"].values()) == {"waiting"}
     assert frame["pending"] == {3: [0]}
     assert frame["ready"] == [] and frame["edges"] == {}
@@ -117,10 +117,10 @@ def nested(ending):
 def test_a_nested_pass_gives_back_the_outer_one():
     trace = nested("backward_end")
     assert trace.frame(4)["status"] == {0: "recorded", 2: "recorded", 1: "running"}
-    assert trace.frame(4)["needs"] == {1: 1} and trace.frame(4)["depth"] == 1
+    assert trace.frame(4)["needs"] == {1: 0} and trace.frame(4)["depth"] == 1
     assert trace.frame(5)["status"] == {0: "running", 2: "waiting", 1: "recorded"}
-    assert trace.frame(5)["needs"] == {0: 1, 2: 1}
-    assert trace.frame(6)["status"][0] == "running" and trace.frame(6)["needs"] == {0: 1, 2: 0}
+    assert trace.frame(5)["needs"] == {0: 0, 2: 1}
+    assert trace.frame(6)["status"][0] == "running" and trace.frame(6)["needs"] == {0: 0, 2: 0}
 
 
 def test_an_error_changes_nothing_until_the_outer_pass_goes_on():

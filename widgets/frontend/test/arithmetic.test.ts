@@ -85,7 +85,7 @@ it("says at the end of a pass what it gave", () => {
   const given = (root: HTMLElement): string => root.querySelector(".mg-details dl")?.textContent ?? "";
   expect(given(show("diamond", 26))).toBe("xtensor([8., 16.])");
   expect(given(show("twice", 31))).toBe("xtensor([0.75, 6.75])");
-  expect(given(show("hooks", 18))).toBe("xtensor(360.)");
+  expect(given(show("hooks", 18))).toBe("ytensor(120.)xtensor(360.)");
 });
 
 it("lights the edges of one output for its gradient", () => {

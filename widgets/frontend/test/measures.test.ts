@@ -117,7 +117,7 @@ it("colours the boxes by one choice, and the edges too by gradients", () => {
   choose("saved");
   const shares = [...root.querySelectorAll<SVGElement>("[data-node]")].map((node) => [Number(node.getAttribute("data-node")), Number(node.style.getPropertyValue("--mg-share"))]);
   expect(Object.fromEntries(shares)).toMatchObject({ 0: 1, 1: 0.99 });
-  expect(root.querySelector(".mg-scales")?.textContent).toBe("saved bytes0  100 B");
+  expect(root.querySelector(".mg-scales")?.textContent).toBe("saved bytes (what two boxes share counts in both)0  100 B");
   expect([...choice.options].map(({ text }) => text)).not.toContain("time, both passes");
   choose("gradient");
   expect([graph.classList.contains("mg-heat"), graph.classList.contains("mg-costs")]).toEqual([true, false]);

@@ -50,6 +50,7 @@ class Wire:
         return [self.start, *passed, self.end]
 
 
+NUMBERED = 60  # so many nodes and no modules: then a node without a name shows the number that sentences give it
 NAMED, LETTER, PLAIN = 6, 6.4, 33.0  # the longest name before "None"; the widths of the word with a name and without
 
 
@@ -80,10 +81,18 @@ def labels(data: Data, node: int) -> tuple[str, str]:
     outputs = record["outputs"]
     shown = record.get("variable", outputs[0] if outputs else None)
     tensor = None if shown is None else data["tensors"][shown]
-    parts = [] if tensor is None else [tensor["name"] or "", shape_text(tensor["shape"])]
+    parts = [] if tensor is None else [tensor["name"] or number_of(data, node), shape_text(tensor["shape"])]
     if len(outputs) > 1:
         parts.append(f"× {len(outputs)}")
     return record["name"], " · ".join(part for part in parts if part)
+
+
+def number_of(data: Data, node: int) -> str:
+    """Return the number that sentences give a node, if it has no name of its own and others of its class are there."""
+    record = data["nodes"][node]
+    if len(data["nodes"]) > NUMBERED or "variable" in record or data.get("scopes"):
+        return ""
+    return f"#{node}" if sum(each["name"] == record["name"] for each in data["nodes"]) > 1 else ""
 
 
 def held_by(data: Data, node: int) -> int:

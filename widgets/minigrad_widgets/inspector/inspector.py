@@ -303,7 +303,7 @@ class Inspector(Widget):
 
 EMPTY: dict[str, Any] = {
     "lit": None, "status": {}, "needs": {}, "ready": [], "pending": {}, "edges": {}, "saved": {}, "grads": {},
-    "versions": {}, "rebased": {}, "recomputed": [],
+    "versions": {}, "rebased": {}, "recomputed": [], "hooked": [],
 }
 
 

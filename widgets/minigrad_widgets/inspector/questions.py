@@ -94,7 +94,7 @@ def wording(trace: Trace, words: Names, question: Question) -> str:
     if question["kind"] == "shape":
         return f"What shape has the gradient that {words.node(event['node'])} sends to {words.node(event['to'])}?"
     if question["kind"] == "grad":
-        return f"What will {words.tensor(event['tensor'])}.grad be after the next step?"
+        return f"What will {words.tensor(event['tensor'])}.grad be once this gradient is added?"
     return "Which node runs next?"
 
 
@@ -113,9 +113,11 @@ def told(trace: Trace, questions: Sequence[Question], answered: Iterable[Mapping
 
 
 def option(trace: Trace, words: Names, node: int) -> str:
-    """Return a node to choose, distinguished from others of the same name."""
-    number = trace.nodes[node]["sequence_nr"]
-    return words.node(node) if number is None else f"{words.node(node)} nr {number}"
+    """Return a node to choose, by the name of its tensor if it has one, as on its box."""
+    record = trace.nodes[node]
+    name = trace.tensors[record["outputs"][0]]["name"] if record["outputs"] else None
+    word, number = f"{record['name']} ({name})" if name else words.node(node), record["sequence_nr"]
+    return word if number is None else f"{word} nr {number}"
 
 
 def is_secret(trace: Trace, questions: Iterable[Question], answered: Iterable[Mapping[str, Any]], step: int) -> bool:

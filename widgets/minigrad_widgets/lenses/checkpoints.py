@@ -31,16 +31,20 @@ def series(data: Data) -> list[list[int]]:
 
 
 def summary(data: Data) -> dict[str, int | None]:
-    """Steps, the peak of bytes and its step, the bytes when the first pass begins, ops, ops that ran again."""
+    """Steps, the peak of bytes and its step, the bytes when the first pass begins, ops, ops that ran again.
+
+    The op at which an early stop comes is stopped before it is recorded; it is counted, too.
+    """
     held = series(data)
     sums = [sum(each) for each in held]
     peak = max(sums, default=0)
     start = next((step for step, event in enumerate(data["events"]) if event["kind"] == "backward_start"), None)
     ops = [step for step, event in enumerate(data["events"]) if event["kind"] == "forward"]
+    stopped = sum(event["kind"] == "early_stop" for event in data["events"])
     runs = [span for span in spans(data) if span["again"]]
     return {"steps": len(sums), "peak": peak, "peakStep": sums.index(peak) if sums else 0,
-            "atBackward": None if start is None else sums[start] - held[start][0], "ops": len(ops),
-            "again": sum(any(run["start"] < step < run["end"] for run in runs) for step in ops)}
+            "atBackward": None if start is None else sums[start] - held[start][0], "ops": len(ops) + stopped,
+            "again": stopped + sum(any(run["start"] < step < run["end"] for run in runs) for step in ops)}
 
 
 def lens_text(data: Data, step: int) -> str:

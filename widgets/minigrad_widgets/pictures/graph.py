@@ -219,12 +219,8 @@ class _Drawing:
         alone = leaf and "leaves" in self.hidden
         self.sketch.text(left + 32, y if alone else y - 8, caption if alone else title, ink, 8.5, bold=True)
         self.sketch.text(left + 32, y + 10, "" if alone else caption, BROKEN if raised else soft, 7.5)
-        needs = self.frame["needs"].get(node)
-        place = self.frame["ready"].index(node) + 1 if node in self.frame["ready"] else 0
-        word = f"{style.word}: {needs}" if needs is not None and status == "waiting" else style.word
-        word = f"ready: {place}" if 0 < place <= PLACES else word
-        word = "" if "counts" in self.hidden and status in UNTIL_IT_RUNS else word
-        both = " · ".join(filter(None, [word, lost]))
+        word = self.word(node, status, style)
+        both = " · ".join(filter(None, [word, self.hooked(node, status), lost]))
         said = both if fits(both, caption, width) else lost or word
         self.sketch.text(x + width / 2 - 12, y + 10, said, BROKEN if lost and style.face != style.edge else soft, 7.5,
                          bold=True, align="right")
@@ -236,6 +232,20 @@ class _Drawing:
             self.tray(node, x, y + HEIGHT / 2 + 12)
         self.marks(node, x + width / 2, y - HEIGHT / 2, soft if style.face == style.edge else SAVED)
 
+    def word(self, node: int, status: str, style: Style) -> str:
+        """Return the word for a state."""
+        needs = self.frame["needs"].get(node)
+        place = self.frame["ready"].index(node) + 1 if node in self.frame["ready"] else 0
+        if "counts" in self.hidden and status in UNTIL_IT_RUNS:
+            return ""
+        if 0 < place <= PLACES:
+            return f"ready: {place}"
+        return f"{style.word}: {needs}" if needs is not None and status == "waiting" else style.word
+
+    def hooked(self, node: int, status: str) -> str:
+        """Return the word for a hook of the program that has run at a node in this pass."""
+        return "hook" if status in ("running", "done") and node in self.frame["hooked"] else ""
+
     def raised(self, node: int) -> tuple[bool, bool]:
         """Return whether a module raised in a box or after it, and whether it was in it."""
         failed = self.data.get("failed") or {"node": None}
@@ -246,9 +256,13 @@ class _Drawing:
         record, frame = self.data["nodes"][node], self.frame
         given = [frame["edges"].get(f"{node}:{index}") for index in range(len(record["next"]))]
         results = [self.data["tensors"][tensor]["value"] for tensor in record["outputs"]]
-        values = [*given, *results, *frame["pending"].get(node, ()), frame["grads"].get(record.get("variable"))]
-        found = {broken(self.words.value(value)) for value in values if value is not None}
-        return "nan" if "nan" in found else "inf" if "inf" in found else ""
+        gradients = [*given, *frame["pending"].get(node, ()), frame["grads"].get(record.get("variable"))]
+        for whose, values in ("", gradients), ("value ", results):
+            found = {broken(self.words.value(value)) for value in values if value is not None}
+            for word in ("nan", "inf"):
+                if word in found:
+                    return whose + word
+        return ""
 
     def tray(self, node: int, x: float, y: float) -> None:
         """Draw the `.grad` of a leaf, under its box."""

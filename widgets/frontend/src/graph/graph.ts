@@ -417,8 +417,9 @@ export class GraphPane {
     if (appears && look.known) this.viewport.drawn(this.#drawing.boxes.get(id) as Box);
     mark(parts.group, "data-status", status);
     mark(parts.glyph, "d", parts.group.getAttribute("data-failed") === "within" ? RAISED : STYLES[look.look].glyph);
-    const word = [look.word, look.broken ?? ""].filter((each) => each !== "").join(" · ");
-    write(parts.word, look.broken && !fits(word, this.#drawing.boxes.get(id)) ? look.broken : word);
+    const broken = look.broken ? `${look.whose ?? ""} ${look.broken}`.trim() : "";
+    const word = [look.word, look.hooked ? "hook" : "", broken].filter((each) => each !== "").join(" · ");
+    write(parts.word, fits(word, this.#drawing.boxes.get(id)) ? word : broken || look.word);
     mark(parts.group, "data-broken", look.broken || null);
     if (parts.row) this.#tell(parts, (this.#drawing.boxes.get(id)?.width ?? 0) - BESIDE);
     const raised = failureAt(this.groups, id)?.caption;

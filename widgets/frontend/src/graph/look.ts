@@ -43,8 +43,12 @@ export interface State {
 export interface NodeLook extends State {
   word: string;
   badge: string;
+  /** Whether a hook of the program has run at it in this pass, which may have changed its gradient. */
+  hooked?: boolean;
   /** "nan" or "inf" where its result, what is pending, or a gradient that it passed on holds one. */
   broken?: string;
+  /** "value" if only its result does. */
+  whose?: string;
   /** For the tensor that this is the node of, if it was ever written to. */
   version?: number;
   /** For an AccumulateGrad, its leaf's `.grad`. */

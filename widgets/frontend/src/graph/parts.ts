@@ -38,6 +38,9 @@ export function fits(word: string, box: Box | undefined): boolean {
 /** Of a mark that a lesson explains before it shows it, the part of the inspector that it is. */
 const PART_OF: Readonly<Record<string, string>> = { "0 output_nr": "outputs", "Σ arrived, waits": "counts" };
 
+/** The square of a saved tensor in its colour, as in a box. */
+const signed = (text: string): (HTMLElement | string)[] => (/^[■□]/.test(text) ? [html("i", {}, text.slice(0, 1)), text.slice(1)] : [text]);
+
 /** What the marks mean that occur in this drawing. */
 export function legend(trace: Trace): HTMLElement {
   const { nodes, events, links = [] } = trace;
@@ -51,7 +54,7 @@ export function legend(trace: Trace): HTMLElement {
     has("version") ? ["v1 version"] : [],
     links.some(({ kind }) => kind === "view") ? ["┈ view"] : [],
   ];
-  return html("div", { class: "mg-legend", "aria-hidden": true }, ...marks.flat().map((text) => html("span", { "data-part": PART_OF[text] ?? "" }, text)));
+  return html("div", { class: "mg-legend", "aria-hidden": true }, ...marks.flat().map((text) => html("span", { "data-part": PART_OF[text] ?? "" }, ...signed(text))));
 }
 
 /** The part that zooms, next to the folding controls. `middle`: the student's position. */

@@ -7,6 +7,7 @@ const SMALLEST = 0.04;
 const LARGEST = 2.5;
 /** What is free beside a drawing, and the least beside its boxes; its size has this margin around them. */
 const [SIDE, CLOSE, MARGIN] = [28, 8, 24];
+const BADGE = 48; // beside a box: the sum that has arrived there
 const SETTLED = 500; // milliseconds
 /**
  * How large a graph is drawn. One that would be smaller than `readable` is shown in part, at `comfortable`; `over` is
@@ -97,12 +98,13 @@ export class Viewport {
     this.#observer?.disconnect();
   }
 
-  /** Shows the whole graph or, if that would be too small to read, the part that matters now. */
+  /** Shows the whole graph or, if that would be too small to read, the part that matters now, or what there is of it. */
   fit(): void {
     this.#touched = false;
     const { part, point, now } = this.outlook;
     const all = this.#all;
-    const region = [all, part].find((each) => !(this.#fitting(each) < this.#reader.readable)) ?? part;
+    const there = now ? { ...now, right: now.right + BADGE } : part;
+    const region = [all, part, there].find((each) => !(this.#fitting(each) < this.#reader.readable)) ?? part;
     const scale = this.#fitting(region);
     this.scale = scale < this.#reader.readable ? this.#reader.comfortable : Math.max(scale, SMALLEST);
     const { top, bottom } = region; // of a part without its margin: room below the tools, and for the .grad of a leaf
@@ -227,10 +229,12 @@ export class Viewport {
     const right = this.#x + (x + width / 2) * this.scale;
     const middle = this.#y + y * this.scale;
     const margin = this.#reader.margin + (HEIGHT / 2) * this.scale;
-    const out = left < this.#covered + 8 || right > this.#view[0] - 8 || middle < margin || middle > this.#view[1] - margin;
-    if (!out) return;
+    const beside = left < this.#covered + 8 || right > this.#view[0] - 8;
+    const above = middle < margin || middle > this.#view[1] - margin;
+    if (!beside && !above) return;
     this.outlook = { ...this.outlook, now: undefined };
-    this.#centerWithin(this.#all, [x, y]);
+    const [here, high] = this.pointAt(this.#middle);
+    this.#centerWithin(this.#all, [beside ? x : here, above ? y : high]);
   }
 
   /** A box is drawn that was not before: it is in view, too, unless the student has moved the drawing. */
@@ -238,9 +242,14 @@ export class Viewport {
     if (this.outlook.now && !this.#touched) this.reveal([x, y], width);
   }
 
+  /** The middle of the free part of the pane, in pixels. */
+  get #middle(): Point {
+    return [this.#covered + this.#free / 2, (this.#view[1] + this.#reader.over - this.#reader.under) / 2];
+  }
+
   #center([x, y]: Point): void {
-    this.#x = this.#covered + this.#free / 2 - x * this.scale;
-    this.#y = (this.#view[1] + this.#reader.over - this.#reader.under) / 2 - y * this.scale;
+    const [across, down] = this.#middle;
+    [this.#x, this.#y] = [across - x * this.scale, down - y * this.scale];
     this.#apply();
   }
 

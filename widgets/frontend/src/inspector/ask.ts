@@ -62,7 +62,7 @@ export class Ask {
     const { right, answered, of } = this.score;
     const way = question === null && !last ? (answered < of ? "Step on until the next question. " : "No more questions. ") : "";
     const so = answered === 0 ? "" : `${right} of ${answered} right, `;
-    write(this.#points, `${way}${so}${of - answered} to come`);
+    write(this.#points, `${way}${so}${of - answered - (question === null ? 0 : 1)} to come`);
   }
 
   /** Moves the keyboard focus into the question. */
@@ -84,8 +84,15 @@ export class Ask {
   #options(question: Question): HTMLElement[] {
     return question.choices.map((node) => {
       const radio = html("input", { type: "radio", name: this.#group, value: node, required: true });
-      return html("label", { class: "mg-option" }, radio, nodeName(this.trace, node), this.#number(node));
+      return html("label", { class: "mg-option" }, radio, this.#named(node), this.#number(node));
     });
+  }
+
+  /** By the name of its tensor, which stands in its box; the number stands there if it has none. */
+  #named(node: number): string {
+    const { name = "", outputs = [] } = this.trace.nodes[node] ?? {};
+    const of = this.trace.tensors[outputs[0] ?? -1]?.name;
+    return of ? `${name} (${of})` : nodeName(this.trace, node);
   }
 
   #number(node: number): HTMLElement {
@@ -94,7 +101,7 @@ export class Ask {
   }
 
   #field(question: Question): HTMLElement {
-    const hint = question.kind === "shape" ? "[2, 3], or scalar" : "1.5, -2";
+    const hint = question.kind === "shape" ? "[7, 5], or scalar" : "1.5, -2";
     return html("input", { type: "text", class: "mg-field", "aria-label": question.text, placeholder: hint, autocomplete: "off", required: true });
   }
 

@@ -153,7 +153,7 @@ export class BackwardLens implements Lens {
     const pass = before.slice(before.map(({ kind }) => kind).lastIndexOf("backward_start"));
     const kept = new Map(pass.flatMap((each) => (each.kind === "capture" ? [[each.tensor, each.gradient] as const] : [])));
     if (kept.size > 0) return { title: "what autograd.grad gives", of: [...kept] };
-    const found = new Set(pass.flatMap((each) => (each.kind === "accumulate" ? [each.tensor] : [])));
+    const found = new Set(pass.flatMap((each) => (each.kind === "accumulate" || (each.kind === "hook" && each.hook === "retain_grad") ? [each.tensor ?? -1] : [])));
     return { title: "each .grad after the pass", of: [...found].map((tensor) => [tensor, grads.get(tensor) ?? null]) };
   }
 
@@ -237,11 +237,13 @@ export class BackwardLens implements Lens {
     const needs = this.replay.needs.get(id);
     const waits = status === "waiting" && needs !== undefined ? `waits: ${needs}` : STYLES[status ?? "recorded"].word;
     const place = status === "ready" ? this.#next.indexOf(id) + 1 : 0;
+    const hooked = (status === "running" || status === "done") && this.replay.hooked.has(id);
     return {
       ...state,
+      hooked,
       word: status === "recorded" || status === undefined ? "" : place > 0 ? `ready: ${place}` : waits,
       ...this.#tensorOf(id),
-      broken: this.#brokenAt(id),
+      ...this.#brokenAt(id),
       badge: this.#badge(this.replay.pending.get(id)) || (state.known && this.#arrivals.has(id) ? `↑ ${brief(valueOf(this.trace, this.#arrivals.get(id)))}` : ""),
       ...this.#tray(id, status),
     };
@@ -272,13 +274,17 @@ export class BackwardLens implements Lens {
   }
 
   /** What of a node is NaN or infinite: a gradient that it passed on, what is pending there, or its result. */
-  #brokenAt(id: number): string {
+  #brokenAt(id: number): Pick<NodeLook, "broken" | "whose"> {
     const given = (this.trace.nodes[id]?.next ?? []).map((_, index) => this.replay.edges.get(`${id}:${index}`));
     const results = (this.trace.nodes[id]?.outputs ?? []).map((tensor) => this.replay.contents.get(tensor) ?? this.trace.tensors[tensor]?.value);
     const leaf = this.trace.nodes[id]?.variable;
     const grad = leaf === undefined ? undefined : this.replay.grads.get(leaf);
-    const found = [grad, ...given, ...(this.replay.pending.get(id) ?? []), ...results].map((value) => broken(valueOf(this.trace, value)));
-    return found.includes("nan") ? "nan" : found.includes("inf") ? "inf" : "";
+    const worst = (...values: (Maybe | undefined)[]): string => {
+      const found = values.map((value) => broken(valueOf(this.trace, value)));
+      return found.includes("nan") ? "nan" : found.includes("inf") ? "inf" : "";
+    };
+    const gradient = worst(grad, ...given, ...(this.replay.pending.get(id) ?? []));
+    return { broken: gradient || worst(...results), whose: gradient === "" ? "value" : "" };
   }
 
   #badge(pending: readonly Maybe[] | undefined): string {

@@ -79,7 +79,7 @@ export class Colour {
     }
     const largest: Row = { output: null, parameters: most, forward: most, backward: measure === "time" ? null : most, saved: most, flops: most, gradient: null };
     const scale = html("i", { class: "mg-scale", "data-steps": isTime(measure), "aria-hidden": true });
-    const name = html("span", {}, COLOURS.find(([name]) => name === measure)?.[2] ?? "", isTime(measure) ? `, each shade ${VARIES}×` : "");
+    const name = html("span", {}, COLOURS.find(([name]) => name === measure)?.[2] ?? "", isTime(measure) ? `, each shade ${VARIES}×` : measure === "saved" ? " (what two boxes share counts in both)" : "");
     this.legend.replaceChildren(name, html("span", { class: "mg-together" }, "0 ", scale, ` ${measureText(largest, measure) || "0"}`));
   }
 }

@@ -82,8 +82,11 @@ export class SourcePane {
   #scrollTo(row: HTMLElement): void {
     const above = row.offsetTop < this.#body.scrollTop;
     const below = row.offsetTop + row.offsetHeight > this.#body.scrollTop + this.#body.clientHeight;
-    const line = parseFloat(getComputedStyle(row).lineHeight) || 1;
-    if (above || below) this.#body.scrollTop = Math.ceil((row.offsetTop - this.#body.clientHeight / 2) / line) * line;
+    if (!above && !below) return;
+    // Half a pane above the row, what is in sight begins with the beginning of a line.
+    const half = row.offsetTop - this.#body.clientHeight / 2;
+    const tops = [...this.#body.children].map(each => (each as HTMLElement).offsetTop);
+    this.#body.scrollTop = tops.find(top => top >= half) ?? row.offsetTop;
   }
 }
 

@@ -2,7 +2,8 @@
 import { shape } from "../trace/format";
 import { boxTitle, failureAt, scopeOf, type BoxId, type Groups } from "../trace/groups";
 import { middle, shortened } from "../trace/rows";
-import type { Layout, Maybe } from "../trace/types";
+import type { NodeRecord } from "../trace/events";
+import type { Layout, Maybe, Trace } from "../trace/types";
 
 export type Point = [x: number, y: number];
 
@@ -52,6 +53,8 @@ export interface Stub {
   word: string;
 }
 
+/** So many nodes and no modules: then a node without a name shows the number that sentences give it. */
+const NUMBERED = 60;
 /** The longest name before "None", and the widths of the word with and without it. */
 const [NAMED, LETTER, PLAIN] = [6, 6.4, 33];
 
@@ -74,9 +77,15 @@ export function labels(groups: Groups, id: BoxId): [title: string, caption: stri
   const node = trace.nodes[id];
   if (!node) return [`node ${id}`, ""];
   const tensor = trace.tensors[node.variable ?? node.outputs[0] ?? -1];
-  const parts = [tensor?.name ?? "", tensor ? shape(tensor.shape) : ""].filter((part) => part !== "");
+  const parts = [tensor?.name ?? numberOf(trace, node, id), tensor ? shape(tensor.shape) : ""].filter((part) => part !== "");
   if (node.outputs.length > 1) parts.push(`× ${node.outputs.length}`);
   return [node.name, failed ?? parts.join(" · ")];
+}
+
+/** Of a node without a name of its own the number that sentences give it, where others of its class are beside it. */
+function numberOf(trace: Trace, { name, variable }: NodeRecord, id: number): string {
+  const few = trace.nodes.length <= NUMBERED && variable === undefined && !trace.scopes?.length;
+  return few && trace.nodes.filter((each) => each.name === name).length > 1 ? `#${id}` : "";
 }
 
 /** The width that holds both lines, the marks and the longest word; minigrad_widgets/graph/geometry.py has the same rule. */

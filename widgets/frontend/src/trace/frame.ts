@@ -9,6 +9,8 @@ import { changedBy } from "./received";
 import { FORWARD, OF_A_PASS } from "./events";
 import { litNode, shownGradient, type BackwardStartEvent, type Bytes, type FlowEvent, type Maybe, type Status, type Trace, type TraceEvent } from "./types";
 
+const SAVED = 2; // a kind of holder: a node that has saved a tensor
+
 type Undo = [map: Map<unknown, unknown>, key: unknown, had: boolean, old: unknown];
 
 /** The state of an outer backward pass, restored when a nested one ends. */
@@ -53,6 +55,7 @@ export interface Frame {
   versions: Record<string, number>;
   rebased: Record<string, number>;
   recomputed: number[];
+  hooked: number[];
   gradient: Maybe;
   bytes: Bytes | null;
 }
@@ -69,12 +72,16 @@ export class Replay {
   /** The node of a tensor, if an in-place op gave it another one. */
   readonly rebased = new Map<number, number>();
   readonly recomputed = new Map<number, true>();
+  /** The nodes at which a hook of the program has run in this pass. */
+  readonly hooked = new Map<number, true>();
   /** The values of a tensor since it was changed in place. */
   readonly contents = new Map<number, Maybe>();
   readonly #arrived = new Map<number, number>();
+  /** By node: how many storages it holds as saved. */
+  readonly #keeps = new Map<number, number>();
   readonly #registers = new Map<keyof Registers, unknown>();
   /** State that belongs neither to a node nor to an edge. */
-  readonly #apart: ReadonlySet<unknown> = new Set([this.#registers, this.contents]);
+  readonly #apart: ReadonlySet<unknown> = new Set([this.#registers, this.contents, this.#keeps]);
   readonly #journal: Undo[][] = [];
   #page: Undo[] = [];
   #changes: Changes = { nodes: new Set(), edges: new Set() };
@@ -142,6 +149,7 @@ export class Replay {
       versions: Object.fromEntries(this.versions),
       rebased: Object.fromEntries(this.rebased),
       recomputed: [...this.recomputed.keys()],
+      hooked: [...this.hooked.keys()],
       gradient: event ? shownGradient(event) : null,
       bytes: this.bytes,
     };
@@ -155,6 +163,15 @@ export class Replay {
     if (!event) return;
     if (event.bytes) this.#put("bytes", event.bytes);
     this.#apply(event);
+    for (const [, what, of] of event.held ?? []) if (what === SAVED && of !== null) this.#set(this.#keeps, of, (this.#keeps.get(of) ?? 0) + 1);
+    for (const [, what, of] of event.dropped ?? []) if (what === SAVED && of !== null) this.#loses(of);
+  }
+
+  /** A node that is gone has let go of all that it had saved, without an event of its own. */
+  #loses(node: number): void {
+    const left = (this.#keeps.get(node) ?? 0) - 1;
+    this.#set(this.#keeps, node, left);
+    if (left === 0 && this.saved.get(node) === "held") this.#set(this.saved, node, "released");
   }
 
   #back(): void {
@@ -254,6 +271,7 @@ export class Replay {
         this.#flow(event);
         break;
       case "hook":
+        if (event.hook !== "retain_grad") this.#set(this.hooked, event.node, true);
         if (event.hook === "retain_grad" && event.tensor !== null) {
           this.#set(this.grads, event.tensor, event.grad ?? null);
         }
@@ -305,10 +323,12 @@ export class Replay {
     this.#clear(this.pending);
     this.#clear(this.edges);
     this.#clear(this.#arrived);
+    this.#clear(this.hooked);
     this.#replace(this.needs, new Map(event.needs));
     for (const node of this.status.keys()) if (!this.needs.has(node)) this.#set(this.status, node, "recorded");
     for (const node of this.needs.keys()) this.#set(this.status, node, "waiting");
     for (const [node, output_nr, value] of event.roots) this.#pile(node, output_nr, value);
+    for (const node of new Set(event.roots.map(([node]) => node))) if (this.needs.has(node)) this.#set(this.needs, node, Math.max(0, (this.needs.get(node) ?? 0) - 1));
   }
 
   #push(depth: number): void {

@@ -6,7 +6,7 @@ import { FakeModel, square } from "../fake";
 const questions: Question[] = [
   { kind: "next", step: 4, text: "Which node runs next?", choices: [0, 1] },
   { kind: "shape", step: 6, text: "What shape has the gradient that MulBackward0 #0 sends to AccumulateGrad(x)?", choices: [] },
-  { kind: "grad", step: 10, text: "What will x.grad be after the next step?", choices: [] },
+  { kind: "grad", step: 10, text: "What will x.grad be once this gradient is added?", choices: [] },
 ];
 const [next, form, grad] = questions as [Question, Question, Question];
 
