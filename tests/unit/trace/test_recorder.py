@@ -97,14 +97,16 @@ def test_retain_grad_writes_grads_and_other_hooks_do_not():
 def test_a_hook_of_the_program_marks_its_node_until_the_next_pass():
     hook = {"kind": "hook", "node": 0, "name": "", "gradient": [1], "tensor": 0, "grad": 2}
     start = {"kind": "backward_start", "roots": [[1, 0, 0]], "needs": [[1, 1], [0, 1]]}
-    trace = trace_of([start, {**hook, "hook": "retain_grad"}, {**hook, "hook": "pre"}, start], [node("A", 0), node("B", 1)])
+    hooks = [{**hook, "hook": kind} for kind in ("retain_grad", "pre")]
+    trace = trace_of([start, *hooks, start], [node("A", 0), node("B", 1)])
     assert [trace.frame(step)["hooked"] for step in range(4)] == [[], [], [0], []]
 
 
 def test_a_node_that_is_gone_has_let_go_of_what_it_had_saved():
     """Once the last of its storages is dropped; what a checkpoint held (None) says nothing of a node."""
     save = {"kind": "save", "node": 0, "held": [[0, 2, 0], [1, 2, 0], [2, 2, None]]}
-    drops = [{"kind": "grad", "tensor": 0, "grad": None, "dropped": [each]} for each in ([2, 2, None], [0, 2, 0], [1, 2, 0])]
+    dropped = [2, 2, None], [0, 2, 0], [1, 2, 0]
+    drops = [{"kind": "grad", "tensor": 0, "grad": None, "dropped": [each]} for each in dropped]
     trace = trace_of([save, *drops], [node("A", 0)])
     assert [trace.frame(step)["saved"][0] for step in range(4)] == ["held", "held", "held", "released"]
 
