@@ -9,6 +9,7 @@ import pytest
 import minigrad as torch
 from minigrad.recorder import Trace, record
 from minigrad_widgets import Inspector
+from minigrad_widgets.graph.geometry import labels
 from minigrad_widgets.inspector.questions import ANSWERS, choose
 
 
@@ -78,3 +79,18 @@ def test_the_questions_as_text() -> None:
     assert "SumBackward0 #4 sends to MulBackward0 #3? answered, right" in asked.text
     assert "AccumulateGrad(w) answered, not so" in asked.text
     assert "ready: " in asked.text
+
+
+def test_a_node_to_choose_is_called_as_on_its_box() -> None:
+    """By the name of its tensor, or by the number that sentences give it where others of its class are there."""
+    m = torch.tensor([1.0, 2.0], requires_grad=True)
+    with record() as trace:
+        p, q, r = m * 3, m.exp(), m.sin()
+        (p * q + p * r).sum().backward()
+    choices = [line for line in Inspector(trace, ask=["next"]).text.splitlines() if "Which node runs next?" in line]
+    numbers = {name: trace.nodes[id]["sequence_nr"] for id, name in ((1, "p"), (3, "r"), (4, "#4"))}
+    for word in (f"MulBackward0 (p) nr {numbers['p']}", f"SinBackward0 (r) nr {numbers['r']}",
+                 f"MulBackward0 #4 nr {numbers['#4']}"):
+        assert word in choices[0]
+    data = trace.to_dict()
+    assert [labels(data, node)[1] for node in (1, 3, 4, 5, 6)] == ["p · [2]", "r · [2]", "#4 · [2]", "#5 · [2]", "[2]"]

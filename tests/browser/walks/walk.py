@@ -1,6 +1,6 @@
 """A walk through whole lessons: every card answered, wrongly and rightly, every exercise written, everything looked at.
 
-    python -m tests.browser.walks.walk FOLDER 00 01 17 --by keyboard
+    python -m tests.browser.walks.walk FOLDER 00 01 17 --by keyboard --window 800x800 --dark
 
 keeps a picture of each stage in the folder, and prints what is wrong: a key that gets lost, a card that does not
 answer, text that is faint, small or covered, a page wider than its window. With --look the lesson is looked at once
@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from minigrad_lessons.bank import PREDICTIONS
 from tests.browser.fixtures import LESSONS, NOTEBOOKS, READ, THEMES
-from tests.browser.jupyter import WHOLE, Lab, chrome, lab, open_notebook, switch
+from tests.browser.jupyter import WHOLE, Lab, chrome, lab, open_notebook, settings, switch
 from tests.browser.walks.student import FORWARD, Keyboard, Mouse, Student
 from tests.groups import chromium
 from tests.lessons.answers import KEYS
@@ -183,10 +183,11 @@ def panel(page: Page) -> Locator:
     return page.locator(".jp-NotebookPanel .jp-WindowedPanel-outer")
 
 
-def walk(browser: Browser, lessons: Lab, name: str, way: type[Student], shots: Path, looks: bool) -> list[str]:
-    """Walk through a lesson; return what is wrong."""
+def walk(browser: Browser, lessons: Lab, name: str, way: type[Student], shots: Path, size: tuple[int, int],
+         looks: bool) -> list[str]:
+    """Walk through a lesson in a window of this size; return what is wrong."""
     copy(NOTEBOOKS / f"{name}.ipynb", lessons.folder)
-    window = browser.new_context(viewport={"width": 1280, "height": 800})
+    window = browser.new_context(viewport={"width": size[0], "height": size[1]})
     window.add_init_script(path=READ)
     page = window.new_page()
     open_notebook(page, lessons, f"{name}.ipynb")
@@ -212,17 +213,22 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("lessons", nargs="+", help="numbers, such as 00 and 17")
     parser.add_argument("--by", choices=["mouse", "keyboard"], default="keyboard")
+    parser.add_argument("--window", default="1280x800", metavar="WIDTHxHEIGHT", help="in pixels (default: 1280x800)")
+    parser.add_argument("--dark", action="store_true", help="in JupyterLab's dark theme")
     parser.add_argument("--look", action="store_true", help="look at each lesson in all windows and themes at the end")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     way = Mouse if asked.by == "mouse" else Keyboard
+    width, _, height = asked.window.partition("x")
     with (tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as home,
           lab(Path(folder), Path(home)) as running, chrome(str(chromium())) as browser):
         tracker = Path(home) / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
         tracker.parent.mkdir(parents=True, exist_ok=True)
         tracker.write_text(WHOLE, encoding="utf-8")
+        if asked.dark:
+            settings(Path(home), THEMES[1][0])
         for name in (name.removesuffix(".ipynb") for name in LESSONS if name[:2] in asked.lessons):
-            found = walk(browser, running, name, way, asked.folder, asked.look)
+            found = walk(browser, running, name, way, asked.folder, (int(width), int(height)), asked.look)
             print(name, f"by {asked.by}:", *(sorted(set(found)) or ["nothing wrong"]), sep="\n  ", flush=True)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minigrad.recorder import Trace
+import minigrad as torch
+from minigrad.recorder import Trace, record
 from minigrad.trace.frame import Fold
 from tests.unit.trace.traces import accumulator, diamond, frames, node, trace_of, value
 
@@ -91,6 +92,36 @@ def test_retain_grad_writes_grads_and_other_hooks_do_not():
     trace = trace_of([{**hook, "hook": "tensor"}, {**hook, "hook": "retain_grad", "grad": 2}], [node("A", 0)])
     assert trace.frame(0)["grads"] == {} and trace.frame(0)["gradient"] == 1
     assert trace.frame(1)["grads"] == {0: 2}
+
+
+def test_a_hook_of_the_program_marks_its_node_until_the_next_pass():
+    hook = {"kind": "hook", "node": 0, "name": "", "gradient": [1], "tensor": 0, "grad": 2}
+    start = {"kind": "backward_start", "roots": [[1, 0, 0]], "needs": [[1, 1], [0, 1]]}
+    hooks = [{**hook, "hook": kind} for kind in ("retain_grad", "pre")]
+    trace = trace_of([start, *hooks, start], [node("A", 0), node("B", 1)])
+    assert [trace.frame(step)["hooked"] for step in range(4)] == [[], [], [0], []]
+
+
+def test_a_node_that_is_gone_has_let_go_of_what_it_had_saved():
+    """Once the last of its storages is dropped; what a checkpoint held (None) says nothing of a node."""
+    save = {"kind": "save", "node": 0, "held": [[0, 2, 0], [1, 2, 0], [2, 2, None]]}
+    dropped = [2, 2, None], [0, 2, 0], [1, 2, 0]
+    drops = [{"kind": "grad", "tensor": 0, "grad": None, "dropped": [each]} for each in dropped]
+    trace = trace_of([save, *drops], [node("A", 0)])
+    assert [trace.frame(step)["saved"][0] for step in range(4)] == ["held", "held", "held", "released"]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_graph_of_a_first_derivative_lives_as_long_as_the_program_keeps_it(kept):
+    x = torch.tensor(2.0, requires_grad=True)
+    with record() as trace:
+        cube = x ** 3
+        slope, = torch.autograd.grad(cube, x, create_graph=True)
+        if not kept:
+            del cube
+        slope.backward()
+    first = next(id for id, each in enumerate(trace.nodes) if each["name"] == "PowBackward0")
+    assert trace.frame(len(trace.events) - 1)["saved"][first] == ("held" if kept else "released")
 
 
 def test_call_makes_its_node_running_and_leaves_pending_alone():

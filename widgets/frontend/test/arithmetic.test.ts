@@ -81,6 +81,11 @@ it("lights the operands of the node that runs, and the one that is pointed at", 
   expect(lit(show("diamond", 26))).toEqual([]);
 });
 
+it("says at a node that a hook of the program has run there", () => {
+  const word = (step: number): string => show("hooks", step).querySelector('[data-node="1"] .mg-word')?.textContent ?? "";
+  expect([11, 12, 18, 19, 36].map(word)).toEqual(["runs", "runs · hook", "done · hook", "waits: 2", "done · hook"]);
+});
+
 it("says at the end of a pass what it gave", () => {
   const given = (root: HTMLElement): string => root.querySelector(".mg-details dl")?.textContent ?? "";
   expect(given(show("diamond", 26))).toBe("xtensor([8., 16.])");

@@ -43,6 +43,20 @@ describe("what is no finite number", () => {
     expect(nodes[0]?.getAttribute("aria-label")).toContain("nan");
   });
 
+  it("is told of a value where no gradient has it", () => {
+    const host = document.createElement("div");
+    document.body.append(host);
+    render({ model: new FakeModel({ trace: JSON.stringify(lost()), step: 0 }), el: host });
+    const words = [...host.querySelectorAll(".mg-node[data-broken=nan] .mg-word")].map((each) => each.textContent);
+    expect(words).toEqual([]);
+    const trace = lost();
+    const tensor = trace.tensors[trace.nodes[0]?.outputs[0] ?? -1];
+    if (!tensor) throw new Error("the first node has no output");
+    tensor.value = trace.values.push(value([], "nan")) - 1;
+    render({ model: new FakeModel({ trace: JSON.stringify(trace), step: 0 }), el: host });
+    expect([...host.querySelectorAll(".mg-node[data-broken=nan] .mg-word")].map((each) => each.textContent)).toContain("value nan");
+  });
+
   it("stands alone in a box that has no room for the state beside it", () => {
     const box = { x: 0, y: 0, width: 163, title: "AddBackward0", caption: "scalar" };
     expect([fits("waits: 1 · nan", box), fits("waits: 1", box), fits("waits: 1 · nan", { ...box, width: 214 })]).toEqual([false, true, true]);
