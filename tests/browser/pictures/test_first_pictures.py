@@ -112,6 +112,20 @@ def test_the_whole_graph_is_seen_in_the_middle(page: Page, opened: Opened, progr
     assert root.evaluate(f"root => [{CLEAR}]") == []
 
 
+@pytest.mark.parametrize("size", [(412, 800), (412, 640), (900, 640), (1280, 640)])
+def test_a_gradient_stands_beside_a_number_where_layers_are_close(page: Page, opened: Opened,
+                                                                  size: tuple[int, int]) -> None:
+    """Lesson 19: at 800 pixels "[nan, nan]" covered half of the output_nr of its edge."""
+    with record() as trace:
+        x = torch.zeros(2, requires_grad=True)
+        (x * x).sum().sqrt().backward()
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    root = opened(Inspector(trace))
+    page.wait_for_timeout(500)
+    page.keyboard.press("End")
+    assert root.evaluate("read.overlaps") == []
+
+
 @pytest.mark.parametrize("lens", ["forward", "backward", "all"])
 @pytest.mark.parametrize("width", [720, 896])
 def test_what_a_step_says_is_not_cut(page: Page, opened: Opened, lens: str, width: int) -> None:
