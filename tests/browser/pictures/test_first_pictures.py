@@ -112,6 +112,34 @@ def test_the_whole_graph_is_seen_in_the_middle(page: Page, opened: Opened, progr
     assert root.evaluate(f"root => [{CLEAR}]") == []
 
 
+def length() -> None:
+    """Lesson 19: the length of a vector of zeros."""
+    x = torch.zeros(2, requires_grad=True)
+    (x * x).sum().sqrt().backward()
+
+
+def fourth() -> None:
+    """Lesson 22: a square of a square."""
+    a = torch.tensor([1.0, 2.0], requires_grad=True)
+    b = a * a
+    (b * b).sum().backward()
+
+
+@pytest.mark.parametrize("program", [length, fourth])
+@pytest.mark.parametrize("size", [(412, 800), (412, 640), (900, 640), (1280, 640)])
+def test_a_gradient_stands_beside_a_number_where_layers_are_close(page: Page, opened: Opened,
+                                                                  program: Callable[[], None],
+                                                                  size: tuple[int, int]) -> None:
+    """In a notebook of 800 pixels "[nan, nan]" covered half of the output_nr of its edge."""
+    with record() as trace:
+        program()
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    root = opened(Inspector(trace))
+    page.wait_for_timeout(500)
+    page.keyboard.press("End")
+    assert root.evaluate("read.overlaps") == []
+
+
 @pytest.mark.parametrize("lens", ["forward", "backward", "all"])
 @pytest.mark.parametrize("width", [720, 896])
 def test_what_a_step_says_is_not_cut(page: Page, opened: Opened, lens: str, width: int) -> None:

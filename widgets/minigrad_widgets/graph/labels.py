@@ -17,6 +17,7 @@ from minigrad_widgets.graph.links import Link, bow, links
 PARTS = (0.44, 0.3, 0.58, 0.16, 0.74)  # how far along a piece of an edge, in the order of preference
 PIECES = 12  # how many pieces of a long edge, from its end, may have the label
 GAP, HALF, CELL = 5, 7, 120
+NUMBER = 13  # what an edge's output_nr takes at its right, with a gap
 LINK_PARTS = (0.5, 0.35, 0.65, 0.2, 0.8)  # the same for a link
 LINK_LETTER, LINK_GAP = 5.8, 4  # the width of a letter of its label, and the distance between them
 
@@ -140,10 +141,13 @@ def link_choices(left: bool, points: list[Point]) -> Iterator[Spot]:
 
 
 def choices(wire: Wire) -> Iterator[Spot]:
-    """The possible places of a label, in the order of preference: beside its edge's last piece, then those before."""
+    """The possible places of a label, in the order of preference: beside its edge's last piece, then those before, then
+    a step aside."""
     for end in range(len(wire.points) - 1, max(0, len(wire.points) - PIECES - 1), -1):
         for part, left in product(PARTS, (wire.left, not wire.left)):
             yield beside(along(wire.points, end, part), left)
+    x, y = along(wire.points, len(wire.points) - 1, PARTS[0])
+    yield beside((x + NUMBER, y), left=False)
 
 
 def beside(point: Point, left: bool) -> Spot:

@@ -8,7 +8,7 @@ import { nodeName, tensorName } from "../trace/format";
 import { HEIGHT, type Box, type Drawing, type Point, type Region } from "../layout/geometry";
 import type { Tie, Trace } from "../trace/types";
 
-/** The width of a letter of a label, and its distance from its link; spots.py has the same, and the parts. */
+/** The width of a letter of a label, and its distance from its link; minigrad_widgets/graph/labels.py has the same, and the parts. */
 const [LETTER, GAP] = [5.8, 4];
 /** How far along its link a label may be, in order of preference. */
 const PARTS = [0.5, 0.35, 0.65, 0.2, 0.8];

@@ -10,11 +10,13 @@ export interface Spot {
   left: boolean;
 }
 
-/** How far along a segment of an edge a label may be, in order of preference; spots.py has the same. */
+/** How far along a segment of an edge a label may be, in order of preference; minigrad_widgets/graph/labels.py has the same. */
 const PARTS = [0.44, 0.3, 0.58, 0.16, 0.74];
 /** The number of last segments of a long edge that may have the label. */
 const PIECES = 12;
 const [GAP, HALF, CELL] = [5, 7, 120];
+/** What an edge's output_nr takes at its right, with a gap; where layers are close to each other a label stands beside it. */
+const NUMBER = 13;
 /** The width of a letter of a label, and of the shortest label. */
 const [LETTER, SHORTEST] = [7, 28];
 
@@ -90,7 +92,7 @@ export function labelSpots({ boxes, wires, stubs }: Drawing, width: (wire: Wire)
   return spots;
 }
 
-/** Possible positions of a label, in order of preference: next to the last segment of its edge, then to those before. */
+/** Possible positions of a label, in order of preference: next to the last segment of its edge, to those before, a step aside. */
 function* choices({ points, left = false }: Wire): Generator<Spot> {
   for (let end = points.length - 1; end >= Math.max(1, points.length - PIECES); end--) {
     for (const part of PARTS) {
@@ -99,6 +101,8 @@ function* choices({ points, left = false }: Wire): Generator<Spot> {
       yield beside(point, !left);
     }
   }
+  const [x, y] = along(points, points.length - 1, PARTS[0] as number);
+  yield beside([x + NUMBER, y], false);
 }
 
 const beside = ([x, y]: Point, left: boolean): Spot => ({ x: left ? x - GAP : x + GAP, y, left });
