@@ -83,7 +83,7 @@ export class SourcePane {
     const above = row.offsetTop < this.#body.scrollTop;
     const below = row.offsetTop + row.offsetHeight > this.#body.scrollTop + this.#body.clientHeight;
     if (!above && !below) return;
-    // Half a pane above the row, what is in sight begins with the beginning of a line.
+    // Half a pane above the row, what is in sight begins with the beginning of a line, unless the source ends before.
     const half = row.offsetTop - this.#body.clientHeight / 2;
     const tops = [...this.#body.children].map(each => (each as HTMLElement).offsetTop);
     this.#body.scrollTop = tops.find(top => top >= half) ?? row.offsetTop;
