@@ -94,16 +94,21 @@ def passes() -> None:
         (w * factor).backward()
 
 
+def recorded(page: Page, program: Callable[[], None], size: tuple[int, int]) -> Inspector:
+    """An inspector of the program, for a window of this size."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    with record() as trace:
+        program()
+    return Inspector(trace)
+
+
 @pytest.mark.parametrize("program", [twice, written, chain, beside, slope, passes])
 @pytest.mark.parametrize("size", [(900, 800), (1280, 800), (1280, 720)])
 def test_the_whole_graph_is_seen_in_the_middle(page: Page, opened: Opened, program: Callable[[], None],
                                                size: tuple[int, int]) -> None:
     """At first and at the last step no box lies behind the tools above it, nor below the picture or the window."""
-    with record() as trace:
-        program()
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    root = opened(Inspector(trace))
-    page.wait_for_timeout(500)
+    root = opened(recorded(page, program, size))
+    page.wait_for_timeout(500)  # the drawing fits itself into the window
     found = root.evaluate(SIDES)
     assert abs(found["off"]) < 30 and found["hidden"] <= 0, found
     assert root.evaluate(f"root => [{CLEAR}, ...read.faint(root)]") == []
@@ -131,11 +136,8 @@ def test_a_gradient_stands_beside_a_number_where_layers_are_close(page: Page, op
                                                                   program: Callable[[], None],
                                                                   size: tuple[int, int]) -> None:
     """In a notebook of 800 pixels "[nan, nan]" covered half of the output_nr of its edge."""
-    with record() as trace:
-        program()
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    root = opened(Inspector(trace))
-    page.wait_for_timeout(500)
+    root = opened(recorded(page, program, size))
+    page.wait_for_timeout(500)  # the drawing fits itself into the window
     page.keyboard.press("End")
     assert root.evaluate("read.overlaps") == []
 
