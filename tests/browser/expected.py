@@ -51,6 +51,8 @@ def nodes(trace: Trace, frame: Any) -> Drawn:
     words = {node: f"waits: {frame['needs'][node]}" if status == "waiting" else XP[status]
              for node, status in known.items()}
     words |= {node: f"ready: {at}" for at, node in enumerate(frame["ready"][:PLACES], 1)}
+    hooked = [node for node in frame["hooked"] if frame["status"].get(node) in ("running", "done")]
+    words |= {node: f"{words[node]} · hook" for node in hooked}
     return {"status": {str(node): known.get(node, "unknown") for node in every},
             "words": {str(node): words.get(node, "") for node in every},
             "piled": {str(node): f"Σ {amounts(trace, values)}" for node, values in frame["pending"].items() if values},
