@@ -153,7 +153,7 @@ export class BackwardLens implements Lens {
     const pass = before.slice(before.map(({ kind }) => kind).lastIndexOf("backward_start"));
     const kept = new Map(pass.flatMap((each) => (each.kind === "capture" ? [[each.tensor, each.gradient] as const] : [])));
     if (kept.size > 0) return { title: "what autograd.grad gives", of: [...kept] };
-    const found = new Set(pass.flatMap((each) => (each.kind === "accumulate" || (each.kind === "hook" && each.hook === "retain_grad") ? [each.tensor ?? -1] : [])));
+    const found = new Set(pass.flatMap((each) => ((each.kind === "accumulate" || (each.kind === "hook" && each.hook === "retain_grad")) && each.tensor !== null ? [each.tensor] : [])));
     return { title: "each .grad after the pass", of: [...found].map((tensor) => [tensor, grads.get(tensor) ?? null]) };
   }
 
